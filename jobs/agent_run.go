@@ -17,16 +17,17 @@ import (
 
 // AgentRuns executes queued agent runs.
 type AgentRuns struct {
-	// Execute makes one attempt at a run. If retryAfter is not zero, the job runs again after that
-	// time. If Execute is nil, this process works no runs and they wait for a process that
-	// does.
+	// Execute makes one attempt at a run. If retryAfter is not zero, the job runs again after
+	// that time. If Execute is nil, this process executes no runs; they stay queued until a
+	// process with an agent command takes them.
 	Execute func(ctx context.Context, tenant, run op.UUID) (retryAfter time.Duration, err error)
 	// Timeout limits one call of Execute.
 	Timeout time.Duration
 }
 
 const (
-	// agentQueue is the River queue of runs. Only processes that have an agent command work it.
+	// agentQueue is the River queue of runs. Only processes with an agent command take jobs
+	// from it.
 	agentQueue = "agents"
 	// agentWorkers is the number of commands that one process runs concurrently.
 	agentWorkers = 2

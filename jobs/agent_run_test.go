@@ -48,7 +48,7 @@ func TestAgentRunQueue_InsertsOneJobPerRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := count(); n != 1 {
-		t.Errorf("got %d available jobs, want 1", n)
+		t.Errorf("event delivered twice: got %d available jobs, want 1", n)
 	}
 	if err := idle.Stop(t.Context()); err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestAgentRunQueue_InsertsOneJobPerRun(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if of != tenant || id != run {
-			t.Errorf("Execute: called for run %s of tenant %s", id, of)
+			t.Errorf("Execute: got run %s of tenant %s, want %s of %s", id, of, run, tenant)
 		}
 		if calls++; calls == 1 {
 			return time.Second, nil

@@ -19,7 +19,7 @@ func WatchKeys(ctx context.Context, pool *postgres.Pool, c clock.Clock) error {
 
 // Retain runs the retention job once.
 func Retain(ctx context.Context, pool *postgres.Pool, c clock.Clock, others ...Housekeeper) error {
-	w := &retentionWorker{pool: pool, clock: c, log: slog.New(slog.DiscardHandler), keep: Retention{}.withDefaults(), others: others}
+	w := &retentionWorker{pool: pool, clock: c, log: slog.New(slog.DiscardHandler), retention: Retention{}.withDefaults(), housekeepers: others}
 	return w.Work(ctx, nil)
 }
 

@@ -9,12 +9,12 @@ import (
 // schedule is a periodic job.
 type schedule struct {
 	// args are empty arguments of the job's kind.
-	args  river.JobArgs
-	every time.Duration
-	// add registers the kind's worker.
-	add func(*river.Workers) error
-	// when reports whether the job runs; nil means always.
-	when func(Deps) bool
+	args   river.JobArgs
+	period time.Duration
+	// addWorker registers the worker of the kind.
+	addWorker func(*river.Workers) error
+	// isEnabled reports whether the job runs. If it is nil, the job always runs.
+	isEnabled func(Deps) bool
 }
 
 // schedules lists the periodic jobs. Each also runs when a leader starts, unless
@@ -23,31 +23,31 @@ type schedule struct {
 func schedules(d Deps, dispatcher drainer) []schedule {
 	return []schedule{
 		{
-			args: sweepArgs{}, every: time.Minute,
-			add: registerWorker(&sweepWorker{dispatcher: dispatcher}),
+			args: sweepArgs{}, period: time.Minute,
+			addWorker: registerWorker(&sweepWorker{dispatcher: dispatcher}),
 		},
 		{
-			args: keyExpiryArgs{}, every: time.Hour,
-			add: registerWorker(&keyExpiryWorker{pool: d.Pool, clock: d.Clock, log: d.Log}),
+			args: keyExpiryArgs{}, period: time.Hour,
+			addWorker: registerWorker(&keyExpiryWorker{pool: d.Pool, clock: d.Clock, log: d.Log}),
 		},
 		{
-			args: retentionArgs{}, every: time.Hour,
-			add: registerWorker(&retentionWorker{pool: d.Pool, clock: d.Clock, log: d.Log, keep: d.Retention, others: d.Housekeepers}),
+			args: retentionArgs{}, period: time.Hour,
+			addWorker: registerWorker(&retentionWorker{pool: d.Pool, clock: d.Clock, log: d.Log, retention: d.Retention, housekeepers: d.Housekeepers}),
 		},
 		{
-			args: maintenanceArgs{}, every: time.Minute,
-			add:  registerWorker(&maintenanceWorker{clock: d.Clock, log: d.Log, maintenance: d.Maintenance}),
-			when: func(d Deps) bool { return len(d.Maintenance) > 0 },
+			args: maintenanceArgs{}, period: time.Minute,
+			addWorker: registerWorker(&maintenanceWorker{clock: d.Clock, log: d.Log, maintenance: d.Maintenance}),
+			isEnabled: func(d Deps) bool { return len(d.Maintenance) > 0 },
 		},
 		{
-			args: scoreArgs{}, every: 5 * time.Minute,
-			add:  registerWorker(&scoreWorker{score: d.Score}),
-			when: func(d Deps) bool { return d.Score != nil },
+			args: scoreArgs{}, period: 5 * time.Minute,
+			addWorker: registerWorker(&scoreWorker{score: d.Score}),
+			isEnabled: func(d Deps) bool { return d.Score != nil },
 		},
 		{
-			args: checkpointArgs{}, every: time.Hour,
-			add:  registerWorker(&checkpointWorker{pool: d.Pool, clock: d.Clock, log: d.Log, cfg: d.Checkpoint}),
-			when: func(d Deps) bool { return d.Checkpoint.Key != "" && d.Checkpoint.Dir != "" },
+			args: checkpointArgs{}, period: time.Hour,
+			addWorker: registerWorker(&checkpointWorker{pool: d.Pool, clock: d.Clock, log: d.Log, cfg: d.Checkpoint}),
+			isEnabled: func(d Deps) bool { return d.Checkpoint.Key != "" && d.Checkpoint.Dir != "" },
 		},
 	}
 }
@@ -61,11 +61,11 @@ func registerWorker[T river.JobArgs](w river.Worker[T]) func(*river.Workers) err
 func periodicJobs(list []schedule, d Deps) []*river.PeriodicJob {
 	var jobs []*river.PeriodicJob
 	for _, s := range list {
-		if s.when != nil && !s.when(d) {
+		if s.isEnabled != nil && !s.isEnabled(d) {
 			continue
 		}
-		jobs = append(jobs, river.NewPeriodicJob(river.PeriodicInterval(s.every), func() (river.JobArgs, *river.InsertOpts) {
-			return s.args, &river.InsertOpts{MaxAttempts: 3, UniqueOpts: river.UniqueOpts{ByPeriod: s.every}}
+		jobs = append(jobs, river.NewPeriodicJob(river.PeriodicInterval(s.period), func() (river.JobArgs, *river.InsertOpts) {
+			return s.args, &river.InsertOpts{MaxAttempts: 3, UniqueOpts: river.UniqueOpts{ByPeriod: s.period}}
 		}, &river.PeriodicJobOpts{ID: s.args.Kind(), RunOnStart: true}))
 	}
 	return jobs

@@ -89,13 +89,13 @@ func TestRunner_RunsSchedulesEventsAndDecisionLog(t *testing.T) {
 	}
 	dir := t.TempDir()
 	decisions := decisionlog.New(decisionlog.Config{Pool: pool, Every: 10 * time.Millisecond})
-	taken := make(chan string, 10)
+	received := make(chan string, 10)
 	cleaned, done, scored := make(chan struct{}, 10), make(chan struct{}, 10), make(chan struct{}, 10)
 	start(t, jobs.Deps{
 		Pool: pool, DecisionLog: decisions, Checkpoint: jobs.CheckpointConfig{Key: secret, Dir: dir},
 		Subscribers: []events.Subscriber{{Name: "test", Types: []string{"projects.*"}, Handle: func(_ context.Context, _ postgres.Querier, list []events.Event) error {
 			for _, e := range list {
-				taken <- e.AggregateID
+				received <- e.AggregateID
 			}
 			return nil
 		}}},
@@ -115,9 +115,9 @@ func TestRunner_RunsSchedulesEventsAndDecisionLog(t *testing.T) {
 	decisions.Record(authz.DecisionRecord{Time: time.Now(), Tenant: string(tenant), Rule: "allow"})
 	publish(t, db, tenant, "first")
 	select {
-	case got := <-taken:
+	case got := <-received:
 		if got != "first" {
-			t.Errorf("subscriber test: got event of %q", got)
+			t.Errorf("subscriber test: got the event of %q, want first", got)
 		}
 	case <-time.After(10 * time.Second):
 		t.Fatal("subscriber test: got no event")
@@ -175,7 +175,7 @@ func TestCheckpointJob_RewrittenChain_SignsNothing(t *testing.T) {
 		}
 	}
 	write("task.updated")
-	results, lines := make(chan string, 10), &logged{}
+	results, lines := make(chan string, 10), &logBuffer{}
 	start(t, jobs.Deps{
 		Pool: pool, Log: slog.New(slog.NewTextHandler(lines, nil)),
 		Checkpoint: jobs.CheckpointConfig{Key: secret, Dir: dir, Observe: func(result string) { results <- result }},
@@ -195,26 +195,26 @@ func TestCheckpointJob_RewrittenChain_SignsNothing(t *testing.T) {
 	})
 	if text := lines.String(); !strings.Contains(text, "level=ERROR") || !strings.Contains(text, "no checkpoint was signed") ||
 		!strings.Contains(text, string(tenant)) || !strings.Contains(text, "it differs from the entry in the checkpoint of") {
-		t.Errorf("the log does not contain the problem: %s", text)
+		t.Errorf("log: got %s, want an error with the tenant and the problem", text)
 	}
 	if files, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(files) != 1 {
 		t.Errorf("checkpoints: got %v, %v; want only the first", files, err)
 	}
 }
 
-// logged is a log buffer that is safe for concurrent use.
-type logged struct {
+// logBuffer stores log lines. It is safe for concurrent use.
+type logBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
-func (l *logged) Write(p []byte) (int, error) {
+func (l *logBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.Write(p)
 }
 
-func (l *logged) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.String()
@@ -286,12 +286,12 @@ func TestKeyExpiry_WarnsOnceADay(t *testing.T) {
 	at = now.Add(11 * time.Hour)
 	watch() // second run on the same day
 	if got := strings.Join(labels(), ", "); got != "just expired -1, soon 1, at 14 days 14" {
-		t.Errorf("warnings: got %s", got)
+		t.Errorf("warnings of the first day: got %s, want one each for the keys that just expired, expire soon, and expire in 14 days", got)
 	}
 	at = now.Add(day)
 	watch()
 	if got := labels()[3:]; strings.Join(got, ", ") != "soon 0, at 14 days 13, beyond 14 days 13" {
-		t.Errorf("warnings of the next day: got %v", got)
+		t.Errorf("warnings of the next day: got %v, want soon 0, at 14 days 13, beyond 14 days 13", got)
 	}
 
 	d, err := events.NewDispatcher(events.Config{Pool: pool, Subscribers: []events.Subscriber{events.Notifications()}})
@@ -303,7 +303,7 @@ func TestKeyExpiry_WarnsOnceADay(t *testing.T) {
 	}
 	feed, err := events.Feed(t.Context(), owner, tenant.tenant, tenant.person, true, "", 50)
 	if err != nil || len(feed) != 6 || feed[0].Audience != events.ToAdministrators {
-		t.Errorf("administrators' feed: got %d notifications, %v", len(feed), err)
+		t.Errorf("administrators' feed: got %d notifications, %v; want 6 for administrators", len(feed), err)
 	}
 }
 
@@ -317,7 +317,7 @@ func TestWarningID_DependsOnDayTenantAndKey(t *testing.T) {
 	}
 	if id != jobs.WarningID(tenant, jti, now.Add(-20*time.Hour)) || id == jobs.WarningID(tenant, jti, now.Add(time.Second)) ||
 		id == jobs.WarningID(uid.New(), jti, now) || id == jobs.WarningID(tenant, uid.New(), now) {
-		t.Error("WarningID: got the same id for another day, tenant or key")
+		t.Error("WarningID: got a different id on the same day, or the same id for another day, tenant or key")
 	}
 }
 

@@ -17,18 +17,18 @@ import (
 	"parapet/internal/postgres"
 )
 
-// expiryFloor is how long before its expiry a key is warned of. The monitor in CI uses the
-// same value.
-const expiryFloor = 14 * 24 * time.Hour
+// expiryWarningPeriod is the time before the expiry of a key in which warnings are written.
+// The monitor in CI uses the same value.
+const expiryWarningPeriod = 14 * 24 * time.Hour
 
 type keyExpiryArgs struct{}
 
 // Kind implements river.JobArgs.
 func (keyExpiryArgs) Kind() string { return "key_expiry_watch" }
 
-// keyExpiryWorker warns of expiring keys of SERVICE principals in all tenants. It reads
-// the directory with a grant for just these columns. It writes one event per key and day
-// (UTC), because the event's id is derived from them.
+// keyExpiryWorker warns of expiring keys of SERVICE principals in all tenants. It writes at
+// most one event per key and day (UTC), because the event's id is derived from key and day.
+// The database role may read only the columns of the directory that the query needs.
 type keyExpiryWorker struct {
 	river.WorkerDefaults[keyExpiryArgs]
 	pool  *postgres.Pool
@@ -56,7 +56,7 @@ type expiringKey struct {
 	IntegrationKey string
 }
 
-// keyExpiry is the resource in the event: the public form of the warning.
+// keyExpiry is the resource in the payload of the event.
 type keyExpiry struct {
 	JTI            op.UUID   `json:"jti"`
 	Label          string    `json:"label"`
@@ -71,7 +71,7 @@ type keyExpiry struct {
 func (w *keyExpiryWorker) Work(ctx context.Context, _ *river.Job[keyExpiryArgs]) error {
 	now := w.clock.Now()
 	keys, err := postgres.Collect[expiringKey](ctx, w.pool, sqlExpiring, postgres.Args{
-		"from": now.Add(-24 * time.Hour), "until": now.Add(expiryFloor),
+		"from": now.Add(-24 * time.Hour), "until": now.Add(expiryWarningPeriod),
 	})
 	if err != nil {
 		return postgres.MapError(err)

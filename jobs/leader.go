@@ -9,8 +9,8 @@ import (
 )
 
 // River's leader schedules jobs, makes delayed ones available and rescues stuck
-// ones. It renews its term of 15 s every 5 s, and neither can be configured. Without
-// watchLeader, nobody would replace a paused leader for up to 21 s.
+// ones. It renews its term of 15 s every 5 s; neither time can be configured. Without
+// watchLeader, up to 21 s would pass until a paused leader is replaced.
 const (
 	// leaderCheckInterval is how often each process checks River's leader.
 	leaderCheckInterval = time.Second

@@ -11,8 +11,8 @@ import (
 	"parapet/internal/clock"
 )
 
-// maintenanceArgs are the arguments of the job that runs the modules' maintenance, which
-// is due within minutes; retention runs hourly.
+// maintenanceArgs are the arguments of the job that runs the modules' maintenance. It runs
+// every minute, and retention every hour.
 type maintenanceArgs struct{}
 
 // Kind implements river.JobArgs. The database stores the kind, so it never changes.

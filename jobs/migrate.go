@@ -8,6 +8,6 @@ import (
 	"parapet/internal/postgres/riverschema"
 )
 
-// Migrate brings River's schema to the version of the library. It is a hook for
+// Migrate migrates River's schema to the version of the library. It is a hook for
 // migrate.Options.Extra.
 func Migrate(ctx context.Context, conn *pgx.Conn) error { return riverschema.Migrate(ctx, conn) }

@@ -55,11 +55,12 @@ func (retentionArgs) Kind() string { return "retention" }
 
 type retentionWorker struct {
 	river.WorkerDefaults[retentionArgs]
-	pool   *postgres.Pool
-	clock  clock.Clock
-	log    *slog.Logger
-	keep   Retention
-	others []Housekeeper
+	pool  *postgres.Pool
+	clock clock.Clock
+	log   *slog.Logger
+	// retention is for the rows that this package deletes itself.
+	retention    Retention
+	housekeepers []Housekeeper
 }
 
 const sqlPruneIdempotency = `DELETE FROM events.idempotency_keys WHERE created_at < @before`
@@ -69,16 +70,16 @@ func (w *retentionWorker) Work(ctx context.Context, _ *river.Job[retentionArgs])
 	now := w.clock.Now()
 	all := append([]Housekeeper{
 		{"events", func(ctx context.Context, now time.Time) (int64, error) {
-			return events.Prune(ctx, w.pool, now.Add(-w.keep.Events))
+			return events.Prune(ctx, w.pool, now.Add(-w.retention.Events))
 		}},
 		{"decision log", func(ctx context.Context, now time.Time) (int64, error) {
-			return decisionlog.Prune(ctx, w.pool, now.Add(-w.keep.Decisions))
+			return decisionlog.Prune(ctx, w.pool, now.Add(-w.retention.Decisions))
 		}},
 		{"idempotency keys", func(ctx context.Context, now time.Time) (int64, error) {
-			tag, err := w.pool.Exec(ctx, sqlPruneIdempotency, postgres.Args{"before": now.Add(-w.keep.IdempotencyKeys)})
+			tag, err := w.pool.Exec(ctx, sqlPruneIdempotency, postgres.Args{"before": now.Add(-w.retention.IdempotencyKeys)})
 			return tag.RowsAffected(), err
 		}},
-	}, w.others...)
+	}, w.housekeepers...)
 	var failures error
 	for _, h := range all {
 		n, err := h.Run(ctx, now)
@@ -87,7 +88,7 @@ func (w *retentionWorker) Work(ctx context.Context, _ *river.Job[retentionArgs])
 			continue
 		}
 		if n > 0 {
-			w.log.InfoContext(ctx, "retention", "of", h.Name, "deleted", n)
+			w.log.InfoContext(ctx, "retention: old rows deleted", "housekeeper", h.Name, "deleted", n)
 		}
 	}
 	return failures

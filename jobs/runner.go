@@ -24,7 +24,7 @@ import (
 // Deps are the dependencies and settings of the jobs.
 type Deps struct {
 	// Pool is a pool of parapet_jobs. River listens on one of its connections, each
-	// subscriber uses one, and jobs use a few: eight are few, sixteen are plenty.
+	// subscriber uses one, and jobs use a few. It should have 8 to 16 connections.
 	Pool *postgres.Pool
 	// Subscribers are the subscribers besides the built-in ones.
 	Subscribers []events.Subscriber
@@ -46,8 +46,8 @@ type Deps struct {
 	Log        *slog.Logger
 }
 
-// Limits of a job. River checks every 30 s for running jobs that started more than
-// rescueAfter ago, and runs them again; so a job whose process died is rescued
+// Limits of a job. Every 30 s, River looks for running jobs that started more than
+// rescueAfter ago, and runs them again. A job whose process died is therefore rescued
 // within two minutes.
 const (
 	jobTimeout      = 60 * time.Second
@@ -86,7 +86,7 @@ func Start(ctx context.Context, d Deps) (*Runner, error) {
 	list := schedules(d, dispatcher)
 	bundle := river.NewWorkers()
 	for _, s := range list {
-		if err := s.add(bundle); err != nil {
+		if err := s.addWorker(bundle); err != nil {
 			return nil, fmt.Errorf("jobs: %s: %w", s.args.Kind(), err)
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/riverqueue/river"
 )
 
-// sweepArgs are the arguments of a job that dispatches events once. The dispatcher does not
-// need it while it is connected. The job limits the delay behind a connection pooler in
-// transaction mode, where LISTEN does not work, and while the dispatcher cannot connect.
+// sweepArgs are the arguments of a job that dispatches events once. While the dispatcher is
+// connected, the job finds nothing to do. It limits the delay while the dispatcher cannot
+// connect, and with a connection pooler in transaction mode, where LISTEN does not work.
 type sweepArgs struct{}
 
 // Kind implements river.JobArgs.

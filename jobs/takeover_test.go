@@ -114,8 +114,8 @@ const maxOutage = 10 * time.Second
 // repeats nothing and is no longer the leader.
 func TestRunner_PausedLeaderIsReplaced(t *testing.T) {
 	t.Parallel()
-	for _, which := range []string{"dispatcher", "dispatcher in a transaction", "scheduler"} {
-		t.Run(which, func(t *testing.T) {
+	for _, scenario := range []string{"dispatcher", "dispatcher in a transaction", "scheduler"} {
+		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
 			db := pgtest.New(t)
 			processes := startProcesses(t, db, 2)
@@ -136,14 +136,14 @@ func TestRunner_PausedLeaderIsReplaced(t *testing.T) {
 			if err := owner.QueryRow(t.Context(), `SELECT leader_id FROM river.river_leader`).Scan(&scheduler); err != nil {
 				t.Fatal(err)
 			}
-			if which == "scheduler" {
+			if scenario == "scheduler" {
 				for pid := range processes {
 					if strings.Contains(scheduler, fmt.Sprintf("-%d-", pid)) {
 						leader = pid
 					}
 				}
 			}
-			if which == "dispatcher in a transaction" {
+			if scenario == "dispatcher in a transaction" {
 				want = []string{"before", pauseHere, "after"}
 				publish(t, db, tenant, pauseHere)
 				eventually(t, 30*time.Second, func() bool { return isStopped(t, leader) })
@@ -154,7 +154,7 @@ func TestRunner_PausedLeaderIsReplaced(t *testing.T) {
 			publish(t, db, tenant, "after")
 			eventually(t, maxOutage, func() bool {
 				return count(`SELECT count(*) FROM public.taken`) == len(want) &&
-					(which != "scheduler" || count(`SELECT count(*) FROM river.river_leader WHERE leader_id <> $1`, scheduler) == 1)
+					(scenario != "scheduler" || count(`SELECT count(*) FROM river.river_leader WHERE leader_id <> $1`, scheduler) == 1)
 			})
 			t.Logf("from SIGSTOP to the work of another process: %s", time.Since(paused).Round(time.Millisecond))
 			if err := processes[leader].Process.Signal(syscall.SIGCONT); err != nil {
@@ -170,11 +170,11 @@ func TestRunner_PausedLeaderIsReplaced(t *testing.T) {
 				t.Errorf("events: got %v, %v; want %v", got, err, want)
 			}
 			// The resumed process does not dispatch; the other one handles the new events.
-			if n := count(`SELECT count(*) FROM public.taken WHERE process = $1`, leader); which != "scheduler" && n != 1 {
-				t.Errorf("the paused process handled %d events, want 1 (before the pause)", n)
+			if n := count(`SELECT count(*) FROM public.taken WHERE process = $1`, leader); scenario != "scheduler" && n != 1 {
+				t.Errorf("events of the paused process: got %d, want 1, from before the pause", n)
 			}
 			if n := count(`SELECT count(*) FROM (SELECT 1 FROM river.river_job WHERE kind = 'outbox_sweep' GROUP BY date_trunc('minute', scheduled_at) HAVING count(*) > 1) twice`); n != 0 {
-				t.Errorf("%d periods were scheduled twice, want 0", n)
+				t.Errorf("periods that were scheduled twice: got %d, want 0", n)
 			}
 		})
 	}
@@ -227,7 +227,7 @@ func TestRunner_KilledDispatcher_IsReplacedWithinSeconds(t *testing.T) {
 		eventually(t, 15*time.Second, func() bool { return len(taken()) == sent })
 		t.Logf("from kill -9 to the delivery by another process: %s", time.Since(killed).Round(time.Millisecond))
 		if took := time.Since(killed); took > 5*time.Second {
-			t.Errorf("the takeover took %s, want at most 5s", took)
+			t.Errorf("time until another process delivers events: got %s, want at most 5s", took)
 		}
 	}
 	got, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT aggregate FROM public.taken ORDER BY n`)
@@ -244,6 +244,6 @@ func TestRunner_KilledDispatcher_IsReplacedWithinSeconds(t *testing.T) {
 		distinct[process] = true
 	}
 	if len(distinct) != 3 {
-		t.Errorf("%d processes dispatched events, want 3", len(distinct))
+		t.Errorf("processes that dispatched events: got %d, want 3", len(distinct))
 	}
 }

@@ -77,14 +77,14 @@ func TestAgentRun_ExecutesCommandAndIsScored(t *testing.T) {
 		}
 	}
 	if r := only(); r.Summary != "Sorted." || r.Attempts != 1 || r.Note != "" {
-		t.Errorf("run: got %+v", r)
+		t.Errorf("run: got %+v, want the summary Sorted. after one attempt and no note", r)
 	}
 	read, err := os.ReadFile(seen)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(read), `"title":"Sort the bolts"`) || !strings.Contains(string(read), `"lessons":{"found":false,"lessons":[]}`) {
-		t.Errorf("input of the command: got %s", read)
+		t.Errorf("input of the command: got %s, want the title of the task and no lessons", read)
 	}
 	for _, secret := range []string{info.APIKeyJWTSecret, info.CronSecret, "DATABASE_URL", "PT_AGENT_COMMAND"} {
 		if strings.Contains(string(read), secret) {

@@ -60,7 +60,7 @@ func TestWaitDecision_AnsweredInAnotherProcess(t *testing.T) {
 		select {
 		case w := <-done:
 			if w.err != nil || w.status != "answered" {
-				t.Fatalf("wait: got %+v", w)
+				t.Fatalf("wait: got %+v, want the status answered", w)
 			}
 			after, whole = append(after, max(w.at.Sub(ended), 0)), append(whole, w.at.Sub(started))
 		case <-time.After(10 * time.Second):

@@ -40,11 +40,11 @@ func TestServiceKey_IssueUseAndRevoke(t *testing.T) {
 	}
 	header, claims := decode(t, key.Token)
 	if header["typ"] != "pt-api-key+jwt" || header["alg"] != "HS256" {
-		t.Errorf("token header: got %v", header)
+		t.Errorf("token header: got %v, want pt-api-key+jwt and HS256", header)
 	}
 	if claims["sub"] != service || claims["tenant_id"] != string(acme.ID) || claims["jti"] != key.ID || claims["principal_kind"] != "SERVICE" ||
 		!reflect.DeepEqual(claims["roles"], []any{"multi-llm-review"}) || claims["exp"] == nil {
-		t.Errorf("token claims: got %v", claims)
+		t.Errorf("token claims: got %v, want the service principal, its tenant, key and role, and an expiry", claims)
 	}
 	manager := login(t, info, info.BaseURL, "project-manager@acme.example")
 	var project, task struct{ ID, Key string }
@@ -66,7 +66,7 @@ func TestServiceKey_IssueUseAndRevoke(t *testing.T) {
 			a := bot.do("GET", "/api/projects", nil)
 			if a.status == 401 {
 				if e := a.fault(t); e.Error.Code != "UNAUTHORIZED" || e.Error.Reason != "" {
-					t.Errorf("request with a revoked key: got %+v", e)
+					t.Errorf("request with a revoked key: got %+v, want UNAUTHORIZED without a reason", e)
 				}
 				break
 			}
@@ -146,11 +146,11 @@ func TestDev_SeedsTenantsOnce(t *testing.T) {
 			t.Errorf("tenant %s: got service principals %v", tenant.Slug, integrations)
 		}
 		if agents["ACTIVE"] != 1 || agents["SUSPENDED"] != 1 {
-			t.Errorf("tenant %s: got agents %v", tenant.Slug, agents)
+			t.Errorf("tenant %s: got agents %v, want one active and one suspended", tenant.Slug, agents)
 		}
 	}
 	if !reflect.DeepEqual(kinds, map[string]string{"acme": "STANDARD", "globex": "STANDARD", "northwind": "PROGRAMME_OFFICE"}) {
-		t.Errorf("tenants: got %v", kinds)
+		t.Errorf("tenants: got %v, want two standard tenants and one programme office", kinds)
 	}
 	for module, url := range info.ModuleURLs {
 		if !strings.Contains(url, "parapet_"+module) {

@@ -44,6 +44,6 @@ func TestCreateOffice_AdministratorCreatesTenants(t *testing.T) {
 	var list struct{ Items []struct{ Slug string } }
 	c.must(200, "GET", "/api/tenants", nil).into(t, &list)
 	if len(list.Items) != 2 || list.Items[0].Slug != "branch" || list.Items[1].Slug != "head" {
-		t.Errorf("tenants of the office: got %+v", list.Items)
+		t.Errorf("tenants of the office: got %+v, want branch and head", list.Items)
 	}
 }

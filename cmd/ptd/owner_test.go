@@ -57,7 +57,7 @@ func TestInstallation_OwnerWithCreateRole(t *testing.T) {
 			// Row-level security hides the seeded tenants from the owner.
 			dev, info := devServer(t, t.TempDir(), i.env()...)
 			if len(info.Tenants) != 3 {
-				t.Errorf("ptd dev on the database of an owner: got %d tenants", len(info.Tenants))
+				t.Errorf("ptd dev on the database of an owner: got %d tenants, want 3", len(info.Tenants))
 			}
 			login(t, info, info.BaseURL, "admin@acme.example")
 			if err := dev.stop(); err != nil {

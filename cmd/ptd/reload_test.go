@@ -116,7 +116,7 @@ func TestReload_AcceptsSignedSetsThatKeepTheInvariants(t *testing.T) {
 		"system policy.reloaded t t policies.example SIGHUP audit.entry.created",
 	}
 	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("audit entries: got %q, %v", got, err)
+		t.Errorf("audit entries: got %q, %v, want %q", got, err, want)
 	}
 }
 

@@ -107,7 +107,7 @@ func TestQueue_FullQueueOfATenant_ReturnsErrFull(t *testing.T) {
 	}
 	s := q.Stats(admission.Write)
 	if s.Held != 3 || s.Waiting != 4 || s.Full != 1 || q.Stats(admission.Bulk).Waiting != 1 {
-		t.Errorf("Stats: got %+v", s)
+		t.Errorf("Stats: got %+v, want 3 held slots, 4 waiting writers, 1 full queue and 1 waiting bulk caller", s)
 	}
 }
 
@@ -262,7 +262,7 @@ func TestQueue_AcquireReturnsWhenTheWaitOrContextEnds(t *testing.T) {
 	}
 	s.Leave()
 	if s := q.Stats(admission.Read); s.Held != 0 || s.Waiting != 0 || s.Timeout != 3 || s.Granted != 2 || s.Waited[2] != 2 {
-		t.Errorf("Stats: got %+v", s)
+		t.Errorf("Stats: got %+v, want 2 granted callers, 3 timeouts and no slot in use", s)
 	}
 }
 

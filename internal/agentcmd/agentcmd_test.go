@@ -34,12 +34,12 @@ func TestRun_PassesInputAndArguments(t *testing.T) {
 	t.Parallel()
 	out, err := shellCommand(t, time.Minute, "cat; echo noise >&2").Run(t.Context(), "", []byte(`{"a":1}`))
 	if err != nil || string(out) != `{"a":1}` {
-		t.Errorf("Run: got %s, %v", out, err)
+		t.Errorf("Run of cat: got output %s, %v, want the input", out, err)
 	}
 	// Arguments are passed literally, without a shell.
 	out, err = agentcmd.New([]string{"printf", "%s|", "a b", "$HOME", ";", "`id`"}, time.Minute, agentcmd.Environment(os.Getenv)).Run(t.Context(), "", nil)
 	if err != nil || string(out) != "a b|$HOME|;|`id`|" {
-		t.Errorf("Run: got %s, %v", out, err)
+		t.Errorf("Run of printf: got output %s, %v, want the arguments unchanged", out, err)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestRun_KillsTheProcessGroup(t *testing.T) {
 		_, err := shellCommand(t, c.timeout, strings.ReplaceAll(c.lines, "PID", file)).Run(ctx, "", nil)
 		cancel()
 		if (err == nil) != (note == "regular exit") {
-			t.Errorf("%s: Run: got %v", note, err)
+			t.Errorf("%s: got error %v from Run, want one unless the command exits", note, err)
 		}
 		text, err := os.ReadFile(file)
 		if err != nil {

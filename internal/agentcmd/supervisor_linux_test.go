@@ -71,7 +71,7 @@ func TestRun_DescendantsEndBeforeIt(t *testing.T) {
 				t.Error("a descendant of the command runs after Run returned")
 			}
 			if (err == nil) != (name == "command exits") {
-				t.Errorf("Run: got %v", err)
+				t.Errorf("Run: got error %v, want one unless the command exits", err)
 			}
 		})
 	}

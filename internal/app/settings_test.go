@@ -20,13 +20,13 @@ func TestReadConfig_DefaultsAndErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Port != 3000 || len(c.Modules) != 4 || c.CheckTTL != 30*time.Second || c.CheckTTLMax != time.Minute || c.AdminTTLDays != nil || !c.DuplicateGate {
-		t.Errorf("ReadConfig without variables: got %+v", c)
+		t.Errorf("ReadConfig without variables: got %+v, want the defaults", c)
 	}
 	c, err = ReadConfig(func(n string) string {
 		return map[string]string{"API_KEY_TTL_MAX_ADMIN_DAYS": "90", "TASK_DUPLICATE_GATE_DISABLED": "1", "PT_TRUSTED_PROXIES": "10.0.0.0/8, 192.0.2.1"}[n]
 	})
 	if err != nil || *c.AdminTTLDays != 90 || c.DuplicateGate || len(c.Proxies) != 2 {
-		t.Errorf("ReadConfig: got %+v, %v", c, err)
+		t.Errorf("ReadConfig with variables: got %+v, %v, want their values", c, err)
 	}
 	// Only the value 1 turns the check off.
 	for _, value := range []string{"", "0", "true", "01", " 1", "1 ", "1.0", "yes"} {
@@ -158,7 +158,7 @@ func TestReadConfig_PolicyKeyRequiresPolicyDir(t *testing.T) {
 		_, err := ReadConfig(func(n string) string { return map[string]string{"PT_POLICY_DIR": c.dir, "PT_POLICY_KEY": c.key}[n] })
 		var wrong *SettingError
 		if (c.wrong == "") != (err == nil) || (err != nil && (!errors.As(err, &wrong) || wrong.Name != c.wrong)) {
-			t.Errorf("%+v: got %v", c, err)
+			t.Errorf("%+v: got %v, want an error that names the setting, or none if wrong is empty", c, err)
 		}
 	}
 }

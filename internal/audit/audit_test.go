@@ -70,13 +70,13 @@ func TestAppend_SmallAndLargeBatchesVerify(t *testing.T) {
 	}
 	one, err := audit.Verify(t.Context(), db.Pool(t, postgres.RoleJobs), second, nil)
 	if err != nil || one.Chains != 1 || one.Entries != 2 || len(one.Problems) > 0 {
-		t.Fatalf("Verify of one chain: got %+v, %v", one, err)
+		t.Fatalf("Verify of one chain: got %+v, %v, want one valid chain with 2 entries", one, err)
 	}
 	defaults, err := postgres.CollectScalars[string](t.Context(), db.Owner(t),
 		`SELECT actor_type || '|' || module || '|' || (correlation_id IS NOT NULL)::text || '|' || (actor_id IS NULL)::text || '|' || (changes IS NULL)::text
 		 FROM audit.entries WHERE action = 'a.done'`)
 	if err != nil || !reflect.DeepEqual(defaults, []string{"user|system|true|true|true"}) {
-		t.Errorf("stored defaults: got %v, %v", defaults, err)
+		t.Errorf("stored defaults: got %v, %v, want actor type user, module system, a correlation id, no actor and no changes", defaults, err)
 	}
 }
 
@@ -95,11 +95,11 @@ func TestAppend_AcceptsAnyClassification(t *testing.T) {
 	}
 	mustWrite(t, pool, tenant, list...)
 	if r := verify(t, db); len(r.Problems) > 0 || r.Entries != int64(2*len(tiers)) {
-		t.Fatalf("Verify: got %+v", r)
+		t.Fatalf("Verify: got %+v, want %d entries and no problem", r, 2*len(tiers))
 	}
 	lines, _, err := audit.List(t.Context(), pool.Read(string(tenant), nil), tenant, "true", nil, "", 100)
 	if err != nil || len(lines) != 2*len(tiers) {
-		t.Fatalf("List: got %d lines, %v", len(lines), err)
+		t.Fatalf("List: got %d lines, %v, want %d", len(lines), err, 2*len(tiers))
 	}
 	for i, l := range lines {
 		want := tiers[len(tiers)-1-i%len(tiers)]
@@ -147,7 +147,7 @@ func TestAppend_ConcurrentWritersKeepChainValid(t *testing.T) {
 	}
 	report := verify(t, db)
 	if len(report.Problems) > 0 || report.Entries < writers*each {
-		t.Fatalf("Verify: got %+v", report)
+		t.Fatalf("Verify after concurrent writes: got %+v, want at least %d entries and no problem", report, writers*each)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestAppend_RollbackLeavesNoGap(t *testing.T) {
 	}
 	mustWrite(t, pool, tenant, entry(tenant, 3))
 	if report := verify(t, db); len(report.Problems) > 0 || report.Entries != 2 {
-		t.Fatalf("Verify: got %+v", report)
+		t.Fatalf("Verify after a rollback: got %+v, want 2 entries and no problem", report)
 	}
 }
 
@@ -254,7 +254,7 @@ func TestCritical_EntryAndEventShareTheTransaction(t *testing.T) {
 	err := owner.QueryRow(t.Context(), `SELECT count(*) FROM audit.entries e JOIN events.outbox o ON o.aggregate_id = e.id::text AND o.type = 'audit.entry.created'
 		AND o.tenant_id = e.tenant_id AND o.correlation_id = e.correlation_id AND o.actor_id = e.actor_id AND o.payload->'resource'->>'action' = e.action AND NOT o.payload->'resource' ? 'changes'`).Scan(&n)
 	if err != nil || n != 1 {
-		t.Fatalf("pairs of entry and event: got %d, %v", n, err)
+		t.Fatalf("pairs of entry and event: got %d, %v, want 1", n, err)
 	}
 }
 

@@ -171,7 +171,7 @@ func TestCheckpoint_GrowingChain_IsSigned(t *testing.T) {
 		s.mustSign()
 	}
 	if r := s.verify(s.dir, s.public); len(r.Problems) > 0 || r.Checkpoints != 4 || r.Entries != 8 {
-		t.Fatalf("VerifyCheckpoints: got %+v", r)
+		t.Fatalf("VerifyCheckpoints: got %+v, want 4 checkpoints, 8 entries and no problem", r)
 	}
 	if err := audit.Checkpoint(t.Context(), s.jobs, s.secret, filepath.Join(s.dir, "none"), s.now); err == nil {
 		t.Error("Checkpoint in a missing folder: got no error")
@@ -273,7 +273,7 @@ func TestVerifyCheckpoints_VerifiesEveryFileOfAFolder(t *testing.T) {
 	// The signing clock was ahead.
 	early := s.now.Add(-time.Minute)
 	if r, err := audit.VerifyCheckpoints(t.Context(), s.jobs, s.dir, []string{s.public}, early, nil); err != nil || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Message, "in the future") {
-		t.Errorf("VerifyCheckpoints of a future checkpoint: got %+v, %v", r, err)
+		t.Errorf("VerifyCheckpoints of a future checkpoint: got %+v, %v, want one problem that says so", r, err)
 	}
 	for name, path := range map[string]string{"an empty folder": t.TempDir(), "no folder": filepath.Join(s.dir, "none")} {
 		if _, err := audit.VerifyCheckpoints(t.Context(), s.jobs, path, []string{s.public}, s.now, nil); err == nil {

@@ -45,7 +45,7 @@ func tamper(t *testing.T, db *pgtest.DB, owner *postgres.Pool, sql string, look 
 		}
 	}
 	if report := verify(t, db); len(report.Problems) > 0 {
-		t.Fatalf("Verify after restoring: got %v", report.Problems)
+		t.Fatalf("Verify after restoring: got problems %v, want none", report.Problems)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestVerify_ReportsTheFirstBadRow(t *testing.T) {
 	}
 	fifth, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT id::text FROM audit.entries WHERE chain_id = $1 AND seq = 5`, tenant)
 	if err != nil || len(fifth) != 1 {
-		t.Fatalf("id of entry 5: got %v, %v", fifth, err)
+		t.Fatalf("id of entry 5: got %v, %v, want one", fifth, err)
 	}
 	tamper(t, db, owner, at(columns["action"], "5"), func(r audit.Report) {
 		if len(r.Problems) != 1 || string(r.Problems[0].ID) != fifth[0] || !strings.Contains(r.Problems[0].String(), fifth[0]) {
@@ -168,7 +168,7 @@ func TestVerify_AcceptsEntriesOfOldVersions(t *testing.T) {
 	mustWrite(t, db.Pool(t, postgres.RoleTracker), tenant, entry(tenant, 4))
 	mustWrite(t, db.Pool(t, postgres.RoleTracker), tenant, repeatEntry(entry(tenant, 5), audit.SmallBatch+1)...)
 	if r := verify(t, db); len(r.Problems) > 0 || r.Entries != 3+1+audit.SmallBatch+1 {
-		t.Fatalf("Verify: got %+v", r)
+		t.Fatalf("Verify of entries of two versions: got %+v, want %d entries and no problem", r, 3+1+audit.SmallBatch+1)
 	}
 	at := func(set, seq string) string { return `UPDATE audit.entries SET ` + set + ` WHERE seq = ` + seq }
 	for name, c := range map[string]struct {
@@ -233,7 +233,7 @@ func TestVerifyCheckpoints_DetectsTruncatedAndRewrittenChain(t *testing.T) {
 	}
 	signed, err := audit.ReadCheckpoint(file, public)
 	if err != nil || len(signed.Heads) != 2 || !signed.Time.Equal(now) {
-		t.Fatalf("ReadCheckpoint: got %+v, %v", signed, err)
+		t.Fatalf("ReadCheckpoint: got %+v, %v, want two heads and the time %s", signed, err, now)
 	}
 	check := func() audit.Report {
 		t.Helper()
@@ -244,11 +244,11 @@ func TestVerifyCheckpoints_DetectsTruncatedAndRewrittenChain(t *testing.T) {
 		return report
 	}
 	if r := check(); len(r.Problems) > 0 {
-		t.Fatalf("VerifyCheckpoints: got %v", r.Problems)
+		t.Fatalf("VerifyCheckpoints: got problems %v, want none", r.Problems)
 	}
 	mustWrite(t, pool, tenant, entry(tenant, 6)) // a chain may grow
 	if r := check(); len(r.Problems) > 0 || r.Entries != 7 {
-		t.Fatalf("VerifyCheckpoints of a longer chain: got %+v", r)
+		t.Fatalf("VerifyCheckpoints of a longer chain: got %+v, want 7 entries and no problem", r)
 	}
 
 	// The owner of the database removes the last entries and sets the head back: the chain

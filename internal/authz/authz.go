@@ -62,9 +62,10 @@ const (
 // Resource describes the record that a decision is about. Empty fields are omitted from the
 // input. The rules treat them as missing, and a missing field never allows.
 type Resource struct {
-	// Type is a noun, for example "task". It is only logged.
+	// Type is a noun, for example "task". The policies use it only to recognise initiatives.
 	Type string
-	// ID identifies the record in the decision log.
+	// ID is the id of the record, for the decision log. The policies compare it only with
+	// the initiatives of a delegation.
 	ID string
 	// Key is the key in the request, for example TASK-7, if the record was not loaded. It is
 	// only logged; the policies do not see it.

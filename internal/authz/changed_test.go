@@ -52,6 +52,7 @@ func tests(text string) fs.FS {
 	}
 }
 
+// passing returns tests that pass with any policies.
 func passing() fs.FS { return tests("package only_test\n\ntest_passes if true\n") }
 
 // testsOf returns the Rego tests and the decision tables of one policy package.

@@ -31,11 +31,11 @@ func (e *Engine) Decide(ctx context.Context, in Input) (Decision, error) {
 	if !decision.Hidden {
 		decision.Explained = v.set.explain(decision.Reasons)
 	}
-	e.counts.answer(decision.Allow)
+	e.counts.countDecision(decision.Allow)
 	e.record(v.set, &in, &decision)
 	if failed != nil {
 		e.counts.failed(failed.reason)
-		e.logger.ErrorContext(ctx, "a policy decision gave no answer", "reason", failed.reason,
+		e.logger.ErrorContext(ctx, "evaluation of a decision failed", "reason", failed.reason,
 			"permission", in.Permission, "revision", v.set.revision, "error", failed.cause)
 		return decision, failed
 	}
@@ -49,8 +49,8 @@ func (e *Engine) decide(ctx context.Context, v *evaluator, in *Input) (Decision,
 	return v.decide(ctx, v.set.input(in), len(in.Actor.delegatedSubjects) > 0)
 }
 
-// decide evaluates the rule, then the delegations if the rule denies, then the reason of a
-// denial.
+// decide evaluates the rule. If the rule denies, it evaluates the delegations, and if none
+// of them allows, the reason of the denial.
 func (v *evaluator) decide(ctx context.Context, input ast.Value, delegated bool) (Decision, *failure) {
 	value, failed := v.eval(ctx, v.set.allow, input)
 	if failed != nil {
@@ -64,7 +64,7 @@ func (v *evaluator) decide(ctx context.Context, input ast.Value, delegated bool)
 		return Decision{Allow: true}, nil
 	}
 	if delegated {
-		behalf, failed := v.behalf(ctx, input)
+		behalf, failed := v.allowingDelegation(ctx, input)
 		if failed != nil {
 			return deny(failed)
 		}
@@ -107,7 +107,7 @@ func (s *set) input(in *Input) ast.Object {
 	)
 }
 
-// object converts the resource to a document. tier returns a classification as a term.
+// object converts the resource to a document. tier converts a classification to a term.
 func (r *Resource) object(tier func(string) *ast.Term) ast.Object {
 	resource := ast.NewObject([2]*ast.Term{inputKeys.typ, ast.StringTerm(r.Type)})
 	insert := func(key *ast.Term, text string) {

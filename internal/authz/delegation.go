@@ -64,9 +64,9 @@ func delegations(received []Delegation) ast.Value {
 	return ast.NewArray(terms...)
 }
 
-// behalf returns the delegation that allows a request that the subject itself may not make.
-// If several allow it, behalf returns the one with the lowest id; if none does, nil.
-func (v *evaluator) behalf(ctx context.Context, input ast.Value) (*OnBehalf, *failure) {
+// allowingDelegation returns a delegation that allows a request that the subject itself may
+// not make: the one with the lowest id, or nil if there is none.
+func (v *evaluator) allowingDelegation(ctx context.Context, input ast.Value) (*OnBehalf, *failure) {
 	value, failed := v.eval(ctx, v.set.behalf, input)
 	if failed != nil {
 		return nil, failed
@@ -78,12 +78,12 @@ func (v *evaluator) behalf(ctx context.Context, input ast.Value) (*OnBehalf, *fa
 	if allowing.Len() == 0 {
 		return nil, nil
 	}
-	return behalfOf(allowing.Slice()[0].Value), nil
+	return readOnBehalf(allowing.Slice()[0].Value), nil
 }
 
-// behalfOf reads the delegation from a result of the policies. It returns nil if there is
-// none.
-func behalfOf(v ast.Value) *OnBehalf {
+// readOnBehalf reads the delegation from a result of the policies. It returns nil if there
+// is none.
+func readOnBehalf(v ast.Value) *OnBehalf {
 	o, ok := v.(ast.Object)
 	if !ok {
 		return nil

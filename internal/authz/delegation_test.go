@@ -13,7 +13,7 @@ func delegateCaller(e *authz.Engine, scope string, more ...string) authz.Subject
 	in.Roles["Auditor"] = nil
 	in.Roles["Lead"] = []string{"tasks.read", "task.update.own"}
 	in.Delegations = []authz.Delegation{{
-		ID: robotID, Scope: scope, Projects: more, Permissions: []string{"tasks.read", "task.update.own", "task.delete"},
+		ID: delegationID, Scope: scope, Projects: more, Permissions: []string{"tasks.read", "task.update.own", "task.delete"},
 		Delegator: authz.Delegator{
 			ID: colleague, Kind: authz.KindHuman, Status: "ACTIVE", Membership: "ACTIVE", Clearance: "CONFIDENTIAL",
 			Assignments: []authz.Assignment{{Role: "Lead", Scope: authz.ScopeTenant}},
@@ -22,36 +22,37 @@ func delegateCaller(e *authz.Engine, scope string, more ...string) authz.Subject
 	return in
 }
 
-const robotID = "00000000-0000-7000-8000-0000000000f1"
+const delegationID = "00000000-0000-7000-8000-0000000000f1"
 
 // TestDecide_NamesDelegationThatAllows checks the decision and the decision log. If the
 // caller's own permission is sufficient, neither names a delegation.
 func TestDecide_NamesDelegationThatAllows(t *testing.T) {
 	t.Parallel()
-	kept := &sink{}
-	e := newEngine(t, authz.Config{Sink: kept})
+	records := &sink{}
+	e := newEngine(t, authz.Config{Sink: records})
 	s := subject(t, e, delegateCaller(e, authz.ScopeTenant))
-	ask := authz.Input{Permission: "tasks.read", Module: "tracker", Effect: authz.Read, Actor: s, Resource: task()}
-	d := decide(t, e, ask)
-	if !d.Allow || d.OnBehalfOf == nil || d.OnBehalfOf.Delegator != colleague || d.OnBehalfOf.Delegation != robotID {
+	request := authz.Input{Permission: "tasks.read", Module: "tracker", Effect: authz.Read, Actor: s, Resource: task()}
+	d := decide(t, e, request)
+	if !d.Allow || d.OnBehalfOf == nil || d.OnBehalfOf.Delegator != colleague || d.OnBehalfOf.Delegation != delegationID {
 		t.Errorf("got decision %+v, want the delegation", d)
 	}
-	if r := kept.last(); r.Input.OnBehalfOf != colleague || r.Input.Delegation != robotID || r.Actor != worker {
+	if r := records.last(); r.Input.OnBehalfOf != colleague || r.Input.Delegation != delegationID || r.Actor != worker {
 		t.Errorf("got record %+v, want the delegation", r)
 	}
 	if !s.Holds("tasks.read") || !s.Holds("task.update") || s.Holds("task.delete") || slices.Contains(s.Permissions(), "tasks.read") {
-		t.Error("Holds must include own and delegated permissions")
+		t.Errorf("Holds: tasks.read %t, task.update %t, task.delete %t; want true, true, false. Permissions: got %q, want no delegated ones",
+			s.Holds("tasks.read"), s.Holds("task.update"), s.Holds("task.delete"), s.Permissions())
 	}
 	own := subject(t, e, person(e, "Member"))
-	ask.Actor = own
-	if d := decide(t, e, ask); !d.Allow || d.OnBehalfOf != nil {
+	request.Actor = own
+	if d := decide(t, e, request); !d.Allow || d.OnBehalfOf != nil {
 		t.Errorf("own permission: got %+v, want allow without a delegation", d)
 	}
-	ask.Actor, ask.Permission, ask.Effect = s, "task.delete", authz.Write
-	if d := decide(t, e, ask); d.Allow || d.Hidden || !slices.Equal(d.Reasons, []string{"permission_missing"}) {
+	request.Actor, request.Permission, request.Effect = s, "task.delete", authz.Write
+	if d := decide(t, e, request); d.Allow || d.Hidden || !slices.Equal(d.Reasons, []string{"permission_missing"}) {
 		t.Errorf("permission that is not delegated: got %+v, want a denial", d)
 	}
-	// The maximum number of delegations gives one condition with separate arguments.
+	// A filter for several delegations is one condition with separate arguments.
 	in := delegateCaller(e, authz.ScopeProject, projectA)
 	in.Delegations = append(in.Delegations, in.Delegations[0])
 	in.Delegations[1].ID, in.Delegations[1].Projects = colleague, []string{projectB}
@@ -62,6 +63,6 @@ func TestDecide_NamesDelegationThatAllows(t *testing.T) {
 	args := map[string]any{}
 	f.AddTo(args)
 	if _, values := f.Positional(3); len(values) != len(args) || len(values) < 4 {
-		t.Errorf("%s: got %d named and %d positional arguments", f.SQL(), len(args), len(values))
+		t.Errorf("filter %s: got %d named and %d positional arguments, want equal numbers of at least 4", f.SQL(), len(args), len(values))
 	}
 }

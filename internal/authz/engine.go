@@ -42,7 +42,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		e.logger = slog.Default()
 	}
 	e.publicKey, e.onReload = cfg.PublicKey, cfg.OnReload
-	v, err := e.first(ctx, cfg.Source)
+	v, err := e.initialSet(ctx, cfg.Source)
 	if err != nil {
 		return nil, err
 	}
@@ -50,11 +50,10 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// first builds the policy set for the start. It does not check the embedded policies: the
-// invariants and the tests are part of the same program, and no build passes its tests if
-// they disagree. Checking them at each start would add seconds and no safety. A set from
-// another source is checked completely.
-func (e *Engine) first(ctx context.Context, source Source) (*evaluator, error) {
+// initialSet builds the policy set that the engine starts with. It checks a set from another
+// source completely. It does not check the embedded policies: the tests of every build do,
+// and a check at each start would take seconds.
+func (e *Engine) initialSet(ctx context.Context, source Source) (*evaluator, error) {
 	if source.Policies != nil {
 		c, err := source.read()
 		if err != nil {
@@ -70,8 +69,8 @@ func (e *Engine) first(ctx context.Context, source Source) (*evaluator, error) {
 	return &evaluator{set: s, timeout: e.timeout}, nil
 }
 
-// embeddedSet compiles the embedded policies once per process. Engines can share the result,
-// because a set is immutable; many tests start their own engine.
+// embeddedSet compiles the embedded policies once per process, because many tests start
+// their own engine. Engines can share the result, because a set is immutable.
 var embeddedSet = sync.OnceValues(func() (*set, error) {
 	c, err := Embedded().read()
 	if err != nil {
@@ -105,7 +104,7 @@ func (e *Engine) Reload(ctx context.Context, source Source) error {
 	e.reload.Lock()
 	defer e.reload.Unlock()
 	outcome := ReloadOutcome{Before: e.Revision()}
-	v, err := e.candidate(ctx, source, &outcome)
+	v, err := e.buildReload(ctx, source, &outcome)
 	outcome.Err = err
 	if e.onReload != nil {
 		if failed := e.onReload(ctx, outcome); failed != nil {
@@ -114,7 +113,7 @@ func (e *Engine) Reload(ctx context.Context, source Source) error {
 	}
 	if err != nil {
 		e.counts.reloadFailures.Add(1)
-		e.logger.ErrorContext(ctx, "policies rejected, the present ones stay",
+		e.logger.ErrorContext(ctx, "policies rejected, the previous ones stay in use",
 			"revision", outcome.Before, "rejected", outcome.After, "error", err)
 		return err
 	}
@@ -144,8 +143,9 @@ func (o ReloadOutcome) Invariant() string {
 	return ""
 }
 
-// candidate builds the new set of a reload.
-func (e *Engine) candidate(ctx context.Context, source Source, outcome *ReloadOutcome) (*evaluator, error) {
+// buildReload builds the new set of a reload, and sets the revision and the signer in the
+// outcome.
+func (e *Engine) buildReload(ctx context.Context, source Source, outcome *ReloadOutcome) (*evaluator, error) {
 	c, err := source.read()
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (e *Engine) build(ctx context.Context, source Source, c *contents) (v *eval
 	case report.Passed == 0:
 		return nil, signer, errors.New("authz: the source has no policy tests")
 	}
-	// The invariants come last: a set that its own tests reject is rejected sooner.
+	// The invariants come last, because they take longer than the tests.
 	if _, err = v.checkInvariants(ctx); err != nil {
 		return nil, signer, err
 	}

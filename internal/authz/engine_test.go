@@ -142,14 +142,14 @@ func TestSubject_ReturnsItsAttributes(t *testing.T) {
 		s.TokenKind() != authz.TokenSession || s.Organisation() != orgA || s.Clearance() != "CONFIDENTIAL" ||
 		s.Admin() || s.Revision() != e.Revision() || !slices.Equal(s.Readable(), tiers[:4]) ||
 		!slices.Equal(s.Roles(), []string{"Reviewer"}) || !slices.Contains(s.Permissions(), "task.update.own") {
-		t.Errorf("got subject %+v", s)
+		t.Errorf("subject of a session with the role Reviewer: got %+v, want the attributes of the input", s)
 	}
 	for permission, want := range map[string]bool{
 		"tasks.read": true, "task.update": true, "task.update.own": true, "task.delete": false,
 		"audit.read": true, "audit.read.own": true, "audit.read.tenant": false, "": false,
 	} {
 		if s.Holds(permission) != want {
-			t.Errorf("Holds(%q): got %v, want the opposite", permission, !want)
+			t.Errorf("Holds(%q): got %t, want %t", permission, !want, want)
 		}
 	}
 	if (*authz.Subject)(nil).Holds("tasks.read") {
@@ -166,7 +166,7 @@ func TestDecide_FailedEvaluationDenies(t *testing.T) {
 	t.Parallel()
 	const access = "parapet/access/access.rego"
 	const rule = "allow if {\n\tscopes"
-	boom := func(body string) authz.Source {
+	withCondition := func(body string) authz.Source {
 		return authz.Source{Policies: change(t, access, rule, "allow if {\n\tinput.permission == \"boom\"\n\t"+body+"\n}\n\n"+rule)}
 	}
 	for name, c := range map[string]struct {
@@ -176,10 +176,10 @@ func TestDecide_FailedEvaluationDenies(t *testing.T) {
 		"undefined":                      {authz.Source{Policies: change(t, access, "default allow := false\n", "")}, authz.ReasonUndefined},
 		"result is an object":            {authz.Source{Policies: change(t, access, "default allow := false", "default allow := {}")}, authz.ReasonType},
 		"result is a string":             {authz.Source{Policies: change(t, access, "default allow := false", "default allow := \"true\"")}, authz.ReasonType},
-		"built-in function fails":        {boom(`regex.match("[", input.effect)`), authz.ReasonError},
-		"built-in function fails in not": {boom(`not regex.match("[", input.effect)`), authz.ReasonError},
+		"built-in function fails":        {withCondition(`regex.match("[", input.effect)`), authz.ReasonError},
+		"built-in function fails in not": {withCondition(`not regex.match("[", input.effect)`), authz.ReasonError},
 		"timeout": {
-			boom(`count([1 | some a in numbers.range(1, 9000); some b in numbers.range(1, 9000); a == b]) > 0`),
+			withCondition(`count([1 | some a in numbers.range(1, 9000); some b in numbers.range(1, 9000); a == b]) > 0`),
 			authz.ReasonTimeout,
 		},
 	} {
@@ -194,7 +194,7 @@ func TestDecide_FailedEvaluationDenies(t *testing.T) {
 			t.Errorf("%s: got %+v, %v; want reason %s", name, d, err, c.reason)
 		}
 		if stats := e.Stats(); stats.Failed[c.reason] != 1 || stats.Denied != 1 || stats.Allowed != 0 {
-			t.Errorf("%s: got counters %+v", name, stats)
+			t.Errorf("%s: got counters %+v, want one denial and one failure %s", name, stats, c.reason)
 		}
 	}
 }
@@ -232,7 +232,7 @@ func TestDecide_WithoutValidReasonDenies(t *testing.T) {
 			Actor: subject(t, e, inOtherProject), Resource: task(),
 		})
 		if err == nil || d.Allow || !slices.Equal(d.Reasons, []string{reason}) || len(d.Explained) != 1 || d.Explained[0].Code != "no_answer" {
-			t.Errorf("%s: got %+v, %v; want a denial", with, d, err)
+			t.Errorf("last branch of denial is %q: got %+v, %v; want a denial with the reason %s", with, d, err, reason)
 		}
 	}
 }
@@ -244,10 +244,10 @@ func TestSubject_FailedEvaluationIsError(t *testing.T) {
 		t.Errorf("input without a user: got subject %+v, want an error", s)
 	}
 	if e.Stats().Failed[authz.ReasonUndefined] != 1 {
-		t.Errorf("got counters %+v", e.Stats())
+		t.Errorf("input without a user: got counters %+v, want one failure %s", e.Stats(), authz.ReasonUndefined)
 	}
-	whole := change(t, "parapet/subject/subject.rego", "", "package parapet.subject\n\n# METADATA\n# entrypoint: true\nsubject := 7\n")
-	e = newEngine(t, authz.Config{Source: authz.Source{Policies: whole}, Logger: slog.New(slog.DiscardHandler)})
+	replaced := change(t, "parapet/subject/subject.rego", "", "package parapet.subject\n\n# METADATA\n# entrypoint: true\nsubject := 7\n")
+	e = newEngine(t, authz.Config{Source: authz.Source{Policies: replaced}, Logger: slog.New(slog.DiscardHandler)})
 	if s, err := e.Subject(t.Context(), person(e, "Member")); err == nil || s != nil {
 		t.Errorf("result of another type: got subject %+v, want an error", s)
 	}
@@ -268,8 +268,8 @@ func TestEvaluate_CustomDecisions(t *testing.T) {
 	alicesKey := authz.Key{JTI: orgA, Tenant: acme, Owner: authz.KeyOwner{ID: worker, Tenant: acme, Kind: authz.KindHuman}}
 	days := func(n int) *int { return &n }
 	for name, c := range map[string]struct {
-		ask  authz.CustomDecision
-		want authz.Verdict
+		decision authz.CustomDecision
+		want     authz.Verdict
 	}{
 		"issue service key": {authz.IssueServiceKey{Actor: admin, Target: reviewer}, authz.Verdict{Allow: true, Days: 90, Cap: 90}},
 		"issue service key for changed role": {
@@ -307,7 +307,7 @@ func TestEvaluate_CustomDecisions(t *testing.T) {
 			authz.Verdict{Code: "FORBIDDEN", Reasons: []string{"header_not_honoured"}},
 		},
 	} {
-		got, err := e.Evaluate(t.Context(), c.ask)
+		got, err := e.Evaluate(t.Context(), c.decision)
 		c.want.Revision = e.Revision()
 		if c.want.Code != "NOT_FOUND" {
 			for _, code := range c.want.Reasons {
@@ -346,7 +346,7 @@ func TestEvaluate_FailedEvaluationDenies(t *testing.T) {
 		e := newEngine(t, authz.Config{Source: authz.Source{Policies: source}, Logger: quiet})
 		v, err := e.Evaluate(t.Context(), authz.ActAs{})
 		if err == nil || v.Allow || !slices.Equal(v.Reasons, []string{reason}) {
-			t.Errorf("%s: got %+v, %v; want a denial", text, v, err)
+			t.Errorf("rule %s: got %+v, %v; want a denial with the reason %s", text, v, err, reason)
 		}
 	}
 	e = newEngine(t, authz.Config{
@@ -362,7 +362,7 @@ func TestEvalRaw_EvaluatesEntryPointsOnly(t *testing.T) {
 	e := newEngine(t, authz.Config{})
 	got, err := e.EvalRaw(t.Context(), "parapet/clearance/may_read", map[string]any{"clearance": "SECRET", "classification": "INTERNAL"})
 	if err != nil || got != true {
-		t.Errorf("got %v, %v", got, err)
+		t.Errorf("may_read of INTERNAL with the clearance SECRET: got %v, %v; want true", got, err)
 	}
 	if _, err := e.EvalRaw(t.Context(), "parapet/access/_has_grant", map[string]any{}); err == nil {
 		t.Error("private rule: got no error")
@@ -385,15 +385,15 @@ func TestDecide_ConcurrentWithReload(t *testing.T) {
 	var work sync.WaitGroup
 	for range 4 {
 		work.Go(func() {
-			for range 100 / perDetector {
+			for range 100 / raceDivisor {
 				if d, err := e.Decide(t.Context(), authz.Input{Permission: "tasks.read", Effect: authz.Read, Module: "tracker", Actor: s, Resource: task()}); err != nil || !d.Allow {
 					t.Errorf("got %+v, %v; want allow", d, err)
 				}
 				if d, err := e.Decide(t.Context(), authz.Input{Permission: "task.delete", Effect: authz.Write, Module: "tracker", Actor: s, Resource: task()}); err != nil || d.Allow {
-					t.Errorf("got %+v, %v; want allow", d, err)
+					t.Errorf("task.delete: got %+v, %v; want a denial", d, err)
 				}
 				if f, err := e.Filter(t.Context(), "tasks.read", s, columns); err != nil || f.None() {
-					t.Errorf("%v", err)
+					t.Errorf("filter of tasks.read: got %s, %v; want one that includes rows", f.SQL(), err)
 				}
 				if _, err := e.Subject(t.Context(), person(e, "Member")); err != nil {
 					t.Error(err)

@@ -28,8 +28,8 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.cause }
 
-// slot contains the reusable parts of one evaluation: the evaluation options, and a cancel
-// that a timer triggers, so that no evaluation needs a goroutine.
+// slot contains the reusable parts of one evaluation: the options, and a timer that cancels
+// the evaluation. The timer saves one goroutine per evaluation.
 type slot struct {
 	cancel  topdown.Cancel
 	timer   *time.Timer

@@ -8,8 +8,8 @@ import (
 	"parapet/internal/authz/invariant"
 )
 
-// BindAnew binds a filter without the subject's cache, for the benchmark.
-func BindAnew(e *Engine, permission string, actor *Subject, columns *Columns) Filter {
+// BindUncached binds a filter without the subject's cache, for the benchmark.
+func BindUncached(e *Engine, permission string, actor *Subject, columns *Columns) Filter {
 	p, _ := e.current.Load().set.plan(filterKey{permission, columns})
 	return Filter{p.bind(actor)}
 }
@@ -48,7 +48,7 @@ func CheckInvariant(ctx context.Context, source Source, name string) error {
 	}
 	for _, i := range invariant.All() {
 		if i.Name == name {
-			_, err := i.Check(ctx, candidate{v})
+			_, err := i.Check(ctx, invariantSet{v})
 			return err
 		}
 	}

@@ -63,10 +63,11 @@ type boundFilter struct {
 	args     []any
 }
 
-// boundPart is the SQL text for one actor. Its first value is args[at].
+// boundPart is the SQL text for one actor. Its values in boundFilter.args start at the
+// index firstArg.
 type boundPart struct {
-	shape *shape
-	at    int
+	shape    *shape
+	firstArg int
 }
 
 // None reports that no row can pass, so the query need not run.
@@ -102,7 +103,7 @@ func (f Filter) Positional(offset int) (string, []any) {
 
 func (b *boundFilter) render(prefix string, offset int) string {
 	if len(b.parts) == 1 {
-		return b.parts[0].shape.render(prefix, offset+b.parts[0].at)
+		return b.parts[0].shape.render(prefix, offset+b.parts[0].firstArg)
 	}
 	var text strings.Builder
 	text.WriteByte('(')
@@ -110,7 +111,7 @@ func (b *boundFilter) render(prefix string, offset int) string {
 		if i > 0 {
 			text.WriteString(" OR ")
 		}
-		text.WriteString(part.shape.render(prefix, offset+part.at))
+		text.WriteString(part.shape.render(prefix, offset+part.firstArg))
 	}
 	text.WriteByte(')')
 	return text.String()
@@ -132,8 +133,8 @@ func (e *Engine) Filter(_ context.Context, permission string, actor *Subject, co
 	}
 	s := e.current.Load().set
 	key := filterKey{permission, columns}
-	if kept, ok := actor.filters.Load(key); ok {
-		if b, ok := kept.(*boundFilter); ok && b.revision == s.revision {
+	if cached, ok := actor.filters.Load(key); ok {
+		if b, ok := cached.(*boundFilter); ok && b.revision == s.revision {
 			return Filter{b}, nil
 		}
 	}
@@ -157,8 +158,8 @@ const maxPlans = 4096
 // plan returns the template of the permission for these columns, or nil if the permission is
 // unknown. keep reports whether the plan is cached.
 func (s *set) plan(key filterKey) (p *plan, keep bool) {
-	if kept, ok := s.plans.Load(key); ok {
-		p, _ = kept.(*plan)
+	if cached, ok := s.plans.Load(key); ok {
+		p, _ = cached.(*plan)
 		return p, true
 	}
 	template, ok := s.templates[key.permission]

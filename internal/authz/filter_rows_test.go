@@ -14,7 +14,7 @@ import (
 	"parapet/internal/postgres/pgtest"
 )
 
-// thorough multiplies the random cases; a nightly workflow sets it.
+// thorough increases the number of random cases. A nightly workflow sets it.
 var thorough = flag.Bool("thorough", false, "compare filters and decisions on many more random records")
 
 // row is a test record. Each attribute may be NULL.
@@ -28,7 +28,8 @@ type row struct {
 	Classification *string
 }
 
-func or(p *string) string {
+// orEmpty returns "" for NULL.
+func orEmpty(p *string) string {
 	if p == nil {
 		return ""
 	}
@@ -43,10 +44,10 @@ type mapping struct {
 }
 
 func mappings() []mapping {
-	whole := func(r row) authz.Resource {
+	allColumns := func(r row) authz.Resource {
 		return authz.Resource{
-			Type: "record", Tenant: or(r.Tenant), Organisation: or(r.Organisation), Project: or(r.Project),
-			Creator: or(r.Creator), Owner: or(r.Owner), Classification: or(r.Classification),
+			Type: "record", Tenant: orEmpty(r.Tenant), Organisation: orEmpty(r.Organisation), Project: orEmpty(r.Project),
+			Creator: orEmpty(r.Creator), Owner: orEmpty(r.Owner), Classification: orEmpty(r.Classification),
 			NullClassification: r.Classification == nil,
 		}
 	}
@@ -58,24 +59,24 @@ func mappings() []mapping {
 				"resource.project": authz.UUID("r.project_id"), "resource.creator": authz.UUID("r.creator"),
 				"resource.owner": authz.UUID("r.owner"), "resource.classification": authz.Text("r.classification"),
 			}),
-			resource: whole,
+			resource: allColumns,
 		},
 		{
-			name: "no owner, no tier of its own",
+			name: "no owner, fixed classification",
 			columns: authz.NewColumns(map[string]authz.Column{
 				"resource.tenant": authz.UUID("r.tenant_id"), "resource.organisation": authz.Absent(),
 				"resource.project": authz.UUID("r.project_id"), "resource.creator": authz.UUID("r.creator"),
 				"resource.classification": authz.Literal("INTERNAL"),
 			}),
 			resource: func(r row) authz.Resource {
-				out := whole(r)
+				out := allColumns(r)
 				out.Organisation, out.Owner = "", ""
 				out.Classification, out.NullClassification = "INTERNAL", false
 				return out
 			},
 		},
 		{
-			// The initiative of a delegation, with another column as its id.
+			// Initiatives. The column owner contains the id of the initiative.
 			name: "initiatives",
 			columns: authz.NewColumns(map[string]authz.Column{
 				"resource.type": authz.Literal("initiative"), "resource.id": authz.UUID("r.owner"),
@@ -83,8 +84,8 @@ func mappings() []mapping {
 				"resource.creator": authz.UUID("r.creator"), "resource.classification": authz.Text("r.classification"),
 			}),
 			resource: func(r row) authz.Resource {
-				out := whole(r)
-				out.Type, out.ID, out.Owner, out.Project = "initiative", or(r.Owner), "", ""
+				out := allColumns(r)
+				out.Type, out.ID, out.Owner, out.Project = "initiative", orEmpty(r.Owner), "", ""
 				return out
 			},
 		},
@@ -108,10 +109,10 @@ var (
 	users           = []string{worker, colleague}
 	tiers           = []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"}
 	classifications = append(slices.Clone(tiers), "COSMIC")
-	// asked are requested permissions of every kind: normal, .own, platform and audit.
-	asked = []string{"tasks.read", "task.update", "task.delete", "tenant.list", "audit.read", "audit.read.organisation", "project.update"}
-	// granted are the permissions that random roles grant.
-	granted = []string{
+	// requestedPermissions are of every kind: normal, .own, platform and audit.
+	requestedPermissions = []string{"tasks.read", "task.update", "task.delete", "tenant.list", "audit.read", "audit.read.organisation", "project.update"}
+	// grantedPermissions are the permissions that random roles grant.
+	grantedPermissions = []string{
 		"tasks.read", "task.update", "task.update.own", "task.delete.own", "tenant.list", "project.update.own",
 		"audit.read.own", "audit.read.organisation", "audit.read.tenant", "audit.read.classified", "no.such.permission",
 	}
@@ -134,7 +135,7 @@ func randomSubject(r *rand.Rand) authz.SubjectInput {
 	for i := range 1 + r.IntN(3) {
 		role := fmt.Sprintf("role %d", i)
 		for range 1 + r.IntN(4) {
-			in.Roles[role] = append(in.Roles[role], pick(r, granted))
+			in.Roles[role] = append(in.Roles[role], pick(r, grantedPermissions))
 		}
 		in.Token.Roles = append(in.Token.Roles, role)
 		switch r.IntN(3) {
@@ -155,10 +156,10 @@ func randomSubject(r *rand.Rand) authz.SubjectInput {
 	}
 	for i := range r.IntN(3) {
 		role := fmt.Sprintf("delegator role %d", i)
-		in.Roles[role] = []string{pick(r, granted), pick(r, granted), "tasks.read"}
+		in.Roles[role] = []string{pick(r, grantedPermissions), pick(r, grantedPermissions), "tasks.read"}
 		d := authz.Delegation{
 			ID: orgA, Scope: pick(r, []string{authz.ScopeTenant, authz.ScopeProject, authz.ScopeInitiative}),
-			Permissions: []string{pick(r, granted), pick(r, granted), pick(r, granted)},
+			Permissions: []string{pick(r, grantedPermissions), pick(r, grantedPermissions), pick(r, grantedPermissions)},
 			Delegator: authz.Delegator{
 				ID: colleague, Kind: authz.KindHuman, Status: "ACTIVE", Membership: "ACTIVE", Clearance: pick(r, append(classifications, "")),
 				Assignments: []authz.Assignment{pick(r, []authz.Assignment{
@@ -182,7 +183,7 @@ func randomSubject(r *rand.Rand) authz.SubjectInput {
 // for each row, with NULLs and different columns.
 func TestFilter_SelectsWhatDecideAllows(t *testing.T) {
 	t.Parallel()
-	rows, subjects := 60, 20/perDetector
+	rows, subjects := 60, 20/raceDivisor
 	if *thorough {
 		rows, subjects = 150, 100
 	}
@@ -218,7 +219,7 @@ func TestFilter_SelectsWhatDecideAllows(t *testing.T) {
 	for range subjects {
 		in := randomSubject(r)
 		s := subject(t, e, in)
-		for _, permission := range asked {
+		for _, permission := range requestedPermissions {
 			effect, module := effectAndModule(e, permission)
 			for _, m := range mappings() {
 				want := []int{}
@@ -255,10 +256,10 @@ func TestFilter_SelectsWhatDecideAllows(t *testing.T) {
 						t.Fatalf("%s %v: %v", query.sql, query.args, err)
 					}
 					if !slices.Equal(got, want) {
-						t.Fatalf("%s, %s, subject %+v\n%s %v\nlists %v\nbut decides %v", permission, m.name, in, query.sql, query.args, got, want)
+						t.Fatalf("%s, %s, subject %+v\n%s %v\ngot rows %v\nwant rows %v, which Decide allows", permission, m.name, in, query.sql, query.args, got, want)
 					}
 					if f.None() && len(want) > 0 {
-						t.Fatalf("%s: None() is true, but the filter includes %v", permission, want)
+						t.Fatalf("%s: got None() true, want false: Decide allows the rows %v", permission, want)
 					}
 				}
 			}
@@ -266,7 +267,7 @@ func TestFilter_SelectsWhatDecideAllows(t *testing.T) {
 	}
 	t.Logf("%d decisions, %d allowed, %d by delegation", decisions, allowed, byDelegation)
 	if byDelegation == 0 || allowed == byDelegation || allowed == decisions {
-		t.Errorf("got %d of %d allowed, want a balanced sample", allowed, decisions)
+		t.Errorf("got %d of %d allowed, %d of them by delegation; want denials, own permissions and delegations", allowed, decisions, byDelegation)
 	}
 }
 
@@ -306,29 +307,30 @@ func TestFilter_InvalidInputIncludesNoRows(t *testing.T) {
 	e := newEngine(t, authz.Config{})
 	s := subject(t, e, person(e, "Admin"))
 	columns := mappings()[0].columns
-	for name, ask := range map[string]func() (authz.Filter, error){
+	for name, filter := range map[string]func() (authz.Filter, error){
 		"missing actor":         func() (authz.Filter, error) { return e.Filter(t.Context(), "tasks.read", nil, columns) },
 		"missing columns":       func() (authz.Filter, error) { return e.Filter(t.Context(), "tasks.read", s, nil) },
 		"an unknown permission": func() (authz.Filter, error) { return e.Filter(t.Context(), "tasks.raed", s, columns) },
 	} {
-		f, err := ask()
+		f, err := filter()
 		if err == nil {
 			t.Errorf("%s: got no error", name)
 		}
 		if sql, args := f.Positional(0); !f.None() || f.SQL() != "(FALSE)" || sql != "(FALSE)" || args != nil {
-			t.Errorf("%s: got a filter that includes rows: %s", name, f.SQL())
+			t.Errorf("%s: got the filter %s, want (FALSE)", name, f.SQL())
 		}
 	}
 	// Missing permissions and missing columns include no rows.
 	if f, err := e.Filter(t.Context(), "wiki:page:write", s, columns); err != nil || !f.None() {
-		t.Errorf("missing permission: got %v %v", f.SQL(), err)
+		t.Errorf("permission that the subject lacks: got the filter %s, %v; want one that includes no rows", f.SQL(), err)
 	}
 	if f, err := e.Filter(t.Context(), "tasks.read", s, authz.NewColumns(nil)); err != nil || !f.None() {
-		t.Errorf("empty columns: got %v %v", f.SQL(), err)
+		t.Errorf("empty columns: got the filter %s, %v; want one that includes no rows", f.SQL(), err)
 	}
 }
 
-// TestFilter_IsBoundAgainAfterReload reloads the policies.
+// TestFilter_IsBoundAgainAfterReload reloads policies that allow nothing, and reads the
+// filter that the subject had cached.
 func TestFilter_IsBoundAgainAfterReload(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, authz.Config{})
@@ -344,6 +346,6 @@ func TestFilter_IsBoundAgainAfterReload(t *testing.T) {
 	}
 	after, err := e.Filter(t.Context(), "tasks.read", s, columns)
 	if err != nil || !after.None() {
-		t.Errorf("filter after the reload: got %s, %v", after.SQL(), err)
+		t.Errorf("filter after the reload: got %s, %v; want one that includes no rows", after.SQL(), err)
 	}
 }

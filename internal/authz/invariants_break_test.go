@@ -19,7 +19,7 @@ import (
 // broken is a change to the embedded policies that breaks one invariant.
 type broken struct {
 	invariant string
-	// changes are file, old text and new text.
+	// changes are triples of file, old text and new text.
 	changes [][3]string
 }
 
@@ -93,7 +93,7 @@ func changedPolicies(t *testing.T, changes [][3]string) fs.FS {
 	for _, c := range changes {
 		before := string(files[c[0]].Data)
 		if !strings.Contains(before, c[1]) {
-			t.Fatalf("%s does not contain %q: the case must follow the policies", c[0], c[1])
+			t.Fatalf("%s does not contain %q: update the test case after a change of the policies", c[0], c[1])
 		}
 		files[c[0]] = &fstest.MapFile{Data: []byte(strings.Replace(before, c[1], c[2], 1))}
 	}
@@ -103,22 +103,22 @@ func changedPolicies(t *testing.T, changes [][3]string) fs.FS {
 // TestInvariants_EachRejectsSetThatBreaksIt shows that every invariant can fail.
 func TestInvariants_EachRejectsSetThatBreaksIt(t *testing.T) {
 	t.Parallel()
-	left := map[string]bool{}
+	untested := map[string]bool{}
 	for _, i := range invariant.All() {
-		left[i.Name] = true
+		untested[i.Name] = true
 	}
 	for _, b := range breaks() {
-		delete(left, b.invariant)
+		delete(untested, b.invariant)
 		t.Run(b.invariant, func(t *testing.T) {
 			t.Parallel()
 			err := authz.CheckInvariant(t.Context(), authz.Source{Policies: changedPolicies(t, b.changes)}, b.invariant)
 			var violation *invariant.Violation
 			if !errors.As(err, &violation) || violation.Invariant.Name != b.invariant || violation.Counterexample == "" {
-				t.Fatalf("got %v, want the violation", err)
+				t.Fatalf("policies that break the invariant %s: got %v, want a violation of it with a counterexample", b.invariant, err)
 			}
 		})
 	}
-	for name := range left {
+	for name := range untested {
 		t.Errorf("invariant %s has no test case", name)
 	}
 }
@@ -134,10 +134,10 @@ func TestReload_SetThatOnlyItsOwnTestsAcceptIsRejected(t *testing.T) {
 	err := e.Reload(t.Context(), authz.Source{Policies: weak, Tests: passing()})
 	var violation *invariant.Violation
 	if !errors.As(err, &violation) {
-		t.Fatalf("got %v, want a violation", err)
+		t.Fatalf("reload of a weak set: got %v, want a violation", err)
 	}
 	if e.Revision() != before || outcome.Before != before || outcome.After == "" || outcome.After == before || outcome.Invariant() != violation.Invariant.Name {
-		t.Errorf("got revision %s, outcome %+v", e.Revision(), outcome)
+		t.Errorf("rejected reload: got revision %s, outcome %+v; want revision %s and the invariant %s", e.Revision(), outcome, before, violation.Invariant.Name)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestReload_UnrecordedReloadIsRejected(t *testing.T) {
 	before := e.Revision()
 	good := changedPolicies(t, [][3]string{{accessRego, "# Audit entries have permissions", "# Audit entries, once more, are gated"}})
 	if err := e.Reload(t.Context(), authz.Source{Policies: good, Tests: passing()}); !errors.Is(err, full) || e.Revision() != before {
-		t.Errorf("got revision %s, want %s: %v", e.Revision(), before, err)
+		t.Errorf("reload that OnReload rejects: got revision %s, %v; want revision %s and the error %q", e.Revision(), err, before, full)
 	}
 }
 
@@ -161,6 +161,6 @@ func TestNew_ChecksSetFromFolder(t *testing.T) {
 	_, err := authz.New(t.Context(), authz.Config{Source: authz.Source{Policies: weak, Tests: passing()}})
 	var violation *invariant.Violation
 	if !errors.As(err, &violation) {
-		t.Errorf("got %v, want a violation", err)
+		t.Errorf("start with a weak set: got %v, want a violation", err)
 	}
 }

@@ -24,14 +24,14 @@ func TestInvariants_EmbeddedPoliciesPass(t *testing.T) {
 		t.Fatal(err)
 	}
 	if report.Decisions < 10_000 {
-		t.Errorf("got only %d decisions", report.Decisions)
+		t.Errorf("invariants of the embedded policies: got %d decisions, want at least 10000", report.Decisions)
 	}
-	denied, err := invariant.Denied(t.Context(), candidate{e.current.Load()})
+	denied, err := invariant.Denied(t.Context(), invariantSet{e.current.Load()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, q := range denied {
-		t.Errorf("an invariant starts from a request that is already denied: %.2000s", q)
+		t.Errorf("got a denial, want allow for a query that an invariant starts from: %.2000s", q)
 	}
 	t.Logf("%d decisions in %v", report.Decisions, time.Since(start).Round(time.Millisecond))
 }

@@ -196,12 +196,12 @@ func (e *Engine) record(s *set, in *Input, decision *Decision) {
 	}
 	record.Input.Resource.Classification = s.maskTier(r.Classification)
 	record.Input.onBehalfOf(decision.OnBehalfOf)
-	record.from(in.Actor)
+	record.setSubject(in.Actor)
 	e.sink.Record(record)
 }
 
-// from sets the fields that describe the subject.
-func (r *DecisionRecord) from(s *Subject) {
+// setSubject sets the fields that describe the subject.
+func (r *DecisionRecord) setSubject(s *Subject) {
 	if s == nil {
 		return
 	}
@@ -237,7 +237,7 @@ func (e *Engine) RecordList(actor *Subject, permission, module, requestID string
 		// The policies may have been reloaded since the filter was bound.
 		record.Revision, record.Input.Rows = f.bound.revision, f.bound.columns.masked()
 	}
-	record.from(actor)
+	record.setSubject(actor)
 	e.sink.Record(record)
 }
 
@@ -253,21 +253,21 @@ func (e *Engine) recordCustomDecision(s *set, q CustomDecision, input ast.Value,
 	if e.sink == nil {
 		return
 	}
-	about := q.about()
+	logged := q.logContext()
 	record := DecisionRecord{
-		Time: e.clock.Now(), Rule: q.entrypoint(), Module: s.maskName(about.module),
-		Permission: about.permission, Input: about.input, Allow: verdict.Allow,
+		Time: e.clock.Now(), Rule: q.entrypoint(), Module: s.maskName(logged.module),
+		Permission: logged.permission, Input: logged.input, Allow: verdict.Allow,
 		Hidden: verdict.hidden(), Reasons: verdict.Reasons,
-		Revision: verdict.Revision, RequestID: maskRequestID(about.requestID),
+		Revision: verdict.Revision, RequestID: maskRequestID(logged.requestID),
 	}
-	record.Input.Actor = maskActor(about.actor)
+	record.Input.Actor = maskActor(logged.actor)
 	record.Input.onBehalfOf(verdict.OnBehalfOf)
-	if about.recorded != nil {
-		input = about.recorded
+	if logged.recorded != nil {
+		input = logged.recorded
 	}
-	record.Input.Question = maskCustomDecision(input, about.actor)
-	record.Tenant, record.Actor, record.Credential = maskID(about.tenant), maskID(about.user), about.credential.masked()
-	record.from(about.actor)
+	record.Input.Question = maskCustomDecision(input, logged.actor)
+	record.Tenant, record.Actor, record.Credential = maskID(logged.tenant), maskID(logged.user), logged.credential.masked()
+	record.setSubject(logged.actor)
 	e.sink.Record(record)
 }
 
@@ -289,21 +289,21 @@ func principalResource(id, tenant string) *MaskedResource {
 	return &MaskedResource{Type: "user", ID: maskID(id), Tenant: maskID(tenant)}
 }
 
-func (q IssueServiceKey) about() decisionContext {
+func (q IssueServiceKey) logContext() decisionContext {
 	return decisionContext{
 		actor: q.Actor, permission: "api_key.issue_for_service", module: "identity",
 		input: MaskedInput{Effect: Write, Resource: principalResource(q.Target.ID, q.Target.Tenant), ServiceOwned: true},
 	}
 }
 
-func (q IssueSelfKey) about() decisionContext {
+func (q IssueSelfKey) logContext() decisionContext {
 	return decisionContext{
 		actor: q.Actor, permission: "api_key.issue", module: "identity",
 		input: MaskedInput{Effect: Write, ExpiresInDays: q.ExpiresInDays},
 	}
 }
 
-func (q ListKeys) about() decisionContext {
+func (q ListKeys) logContext() decisionContext {
 	a := decisionContext{actor: q.Actor, permission: "api_key.read.own", module: "identity", input: MaskedInput{Effect: Read}}
 	if q.Owner != nil {
 		a.permission = "api_key.issue_for_service"
@@ -313,7 +313,7 @@ func (q ListKeys) about() decisionContext {
 	return a
 }
 
-func (q RevokeKey) about() decisionContext {
+func (q RevokeKey) logContext() decisionContext {
 	a := decisionContext{
 		actor: q.Actor, permission: "api_key.revoke.own", module: "identity",
 		input: MaskedInput{Effect: Write, ServiceOwned: q.ServiceOwned, Resource: &MaskedResource{
@@ -326,15 +326,15 @@ func (q RevokeKey) about() decisionContext {
 	return a
 }
 
-func (q ValidateProfile) about() decisionContext {
+func (q ValidateProfile) logContext() decisionContext {
 	return decisionContext{module: "identity", input: MaskedInput{Resource: principalResource(q.Target.ID, q.Target.Tenant)}}
 }
 
-func (q AuthenticatedAccess) about() decisionContext {
+func (q AuthenticatedAccess) logContext() decisionContext {
 	return decisionContext{actor: q.Actor, module: q.Module, input: MaskedInput{Effect: q.Effect}}
 }
 
-func (q ActAs) about() decisionContext {
+func (q ActAs) logContext() decisionContext {
 	return decisionContext{tenant: q.TokenTenant, user: q.User, credential: q.Credential, module: q.Module, input: MaskedInput{
 		Header: q.Header, Resource: &MaskedResource{Type: "tenant", Tenant: maskID(q.Target)},
 	}}

@@ -32,9 +32,9 @@ func (s *sink) last() authz.DecisionRecord {
 // TestDecisionLog_ContainsOnlyIDsAndCodes puts free text into every field of an input.
 func TestDecisionLog_ContainsOnlyIDsAndCodes(t *testing.T) {
 	t.Parallel()
-	kept := &sink{}
+	records := &sink{}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	e := newEngine(t, authz.Config{Sink: kept, Clock: clock.Func(func() time.Time { return at })})
+	e := newEngine(t, authz.Config{Sink: records, Clock: clock.Func(func() time.Time { return at })})
 	s := subject(t, e, person(e, "Member"))
 	const secret = "worker@example.com eyJhbGciOi.secret password"
 	decide(t, e, authz.Input{
@@ -44,7 +44,7 @@ func TestDecisionLog_ContainsOnlyIDsAndCodes(t *testing.T) {
 			Creator: secret, Owner: secret, Classification: secret,
 		},
 	})
-	text, err := json.Marshal(kept.last())
+	text, err := json.Marshal(records.last())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,25 +57,25 @@ func TestDecisionLog_ContainsOnlyIDsAndCodes(t *testing.T) {
 		in := person(e, "Member")
 		in.Token.Kind, in.Token.ID = id.Kind, id.ID
 		decide(t, e, authz.Input{Permission: "tasks.read", Module: "tracker", Effect: authz.Read, Actor: subject(t, e, in), Resource: task()})
-		if got := kept.last().Credential; got != (authz.CredentialID{}) {
-			t.Errorf("credential %+v: got %+v in the record", id, got)
+		if got := records.last().Credential; got != (authz.CredentialID{}) {
+			t.Errorf("credential %+v: got %+v in the record, want none", id, got)
 		}
 	}
 	in := person(e, "Member")
 	in.Token.ID = colleague
 	s = subject(t, e, in)
 	decide(t, e, authz.Input{Permission: "tasks.read", Module: "tracker", Effect: authz.Read, Actor: s, Resource: task(), RequestID: "req-1"})
-	r := kept.last()
+	r := records.last()
 	if !r.Allow || r.Permission != "tasks.read" || r.Tenant != acme || r.Actor != worker || r.Credential != s.Credential() || r.RequestID != "req-1" ||
 		!r.Time.Equal(at) || r.Revision != e.Revision() || r.Input.Resource.Project != projectA || r.Input.Actor.Clearance != "CONFIDENTIAL" {
-		t.Errorf("got incomplete record %+v", r)
+		t.Errorf("record of an allowed read of a task: got %+v, want subject, credential, request, time, revision and resource", r)
 	}
 }
 
 func TestDecisionLog_ContainsCustomDecisions(t *testing.T) {
 	t.Parallel()
-	kept := &sink{}
-	e := newEngine(t, authz.Config{Sink: kept})
+	records := &sink{}
+	e := newEngine(t, authz.Config{Sink: records})
 	s := subject(t, e, person(e, "Admin"))
 	days := 31
 	for _, q := range []authz.CustomDecision{
@@ -91,9 +91,9 @@ func TestDecisionLog_ContainsCustomDecisions(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%T: %v", q, err)
 		}
-		r := kept.last()
+		r := records.last()
 		if r.Allow || verdict.Allow || r.RequestID != "req-1" || r.Rule == "" || len(r.Reasons) == 0 {
-			t.Errorf("%T: got record %+v", q, r)
+			t.Errorf("%T: got verdict %+v, record %+v; want a denial with the rule, a reason and the request id", q, verdict, r)
 		}
 		wantReplayed(t, e, r)
 	}

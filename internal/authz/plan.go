@@ -6,9 +6,10 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// plan is a template for the columns of one query. Binding an actor decides the leaves of
-// the plan. The SQL text depends only on the states of the leaves, so it is written once per
-// combination of states and cached.
+// plan is the filter of a list before the actor is known: a template of the rule, bound to
+// the columns of one query. Binding an actor decides the leaves of the plan. The SQL text
+// depends only on the states of the leaves, so it is written once per combination of states
+// and cached.
 type plan struct {
 	root   *planNode
 	leaves []leaf
@@ -43,9 +44,8 @@ type leaf struct {
 	kind        kind
 	left, right operand
 	column      Column
-	// about is true if the condition depends on the row, and false if it depends on the
-	// actor.
-	about bool
+	// dependsOnRow is false if the condition depends only on the actor.
+	dependsOnRow bool
 	// constant contains the values that do not depend on the actor.
 	constant []string
 	// null is true if the condition tests the row's column for NULL.
@@ -70,12 +70,12 @@ func (p *plan) add(n *node, columns *Columns) *planNode {
 		}
 		return out
 	}
-	l := leaf{kind: n.kind, left: n.left, right: n.right, about: n.left.isRow()}
-	if l.about {
+	l := leaf{kind: n.kind, left: n.left, right: n.right, dependsOnRow: n.left.isRow()}
+	if l.dependsOnRow {
 		l.column = columns.byName[n.left.row]
 		if n.right.value != nil {
 			_, l.null = n.right.value.(ast.Null)
-			l.constant = l.column.fitting(valuesOf(n.kind, n.right.value))
+			l.constant = l.column.validValues(valuesOf(n.kind, n.right.value))
 		}
 	}
 	out.leaf = len(p.leaves)
@@ -103,9 +103,9 @@ func valuesOf(k kind, v ast.Value) []string {
 	return nil
 }
 
-// fitting removes the values that the column cannot contain. They equal no row, and the
-// database would reject a statement with them.
-func (c Column) fitting(values []string) []string {
+// validValues removes the values that the column cannot contain. No row equals them, and
+// the database would reject a statement that contains them.
+func (c Column) validValues(values []string) []string {
 	if !c.uuid {
 		return values
 	}
@@ -149,20 +149,18 @@ func isUUID(s string) bool {
 // if one of them may read it.
 func (p *plan) bind(actor *Subject) *boundFilter {
 	b := &boundFilter{}
-	own, args := p.bindOne(actor.term.Value)
-	if len(actor.delegatedSubjects) == 0 || own.verdict == isTrue {
-		b.parts, b.args, b.verdict, b.named = []boundPart{{shape: own}}, args, own.verdict, own.named
+	actorShape, args := p.bindOne(actor.term.Value)
+	if len(actor.delegatedSubjects) == 0 || actorShape.verdict == isTrue {
+		b.parts, b.args, b.verdict, b.named = []boundPart{{shape: actorShape}}, args, actorShape.verdict, actorShape.named
 		return b
 	}
-	// The plan that includes no rows is used only if all parts include none.
-	nothing := boundPart{shape: own}
 	add := func(s *shape, args []any) {
 		if s.verdict != isFalse {
 			b.parts = append(b.parts, boundPart{s, len(b.args)})
 			b.args = append(b.args, args...)
 		}
 	}
-	add(own, args)
+	add(actorShape, args)
 	for _, delegated := range actor.delegatedSubjects {
 		s, args := p.bindOne(delegated)
 		if s.verdict == isTrue {
@@ -172,7 +170,8 @@ func (p *plan) bind(actor *Subject) *boundFilter {
 	}
 	b.verdict = anyOf
 	if len(b.parts) == 0 {
-		b.parts, b.verdict = []boundPart{nothing}, isFalse
+		// No part includes any row. The actor's part gives the SQL text.
+		b.parts, b.verdict = []boundPart{{shape: actorShape}}, isFalse
 	}
 	b.named = b.render("@policy_", 0)
 	return b
@@ -189,8 +188,8 @@ func (p *plan) bindOne(actor ast.Value) (*shape, []any) {
 	}
 	var s *shape
 	if len(p.leaves) <= maxLeaves {
-		if kept, ok := p.shapes.Load(key); ok {
-			s, _ = kept.(*shape)
+		if cached, ok := p.shapes.Load(key); ok {
+			s, _ = cached.(*shape)
 		}
 	}
 	if s == nil {
@@ -210,11 +209,11 @@ func (p *plan) bindOne(actor ast.Value) (*shape, []any) {
 	return s, args
 }
 
-// decide evaluates the conditions about the actor, and finds the values to compare with the
-// row's column.
+// decide evaluates a condition about the actor. For a condition about the row, it returns
+// the values to compare with the row's column.
 func (l *leaf) decide(actor ast.Value) (state, []string) {
-	if !l.about {
-		return truth(l.known(actor)), nil
+	if !l.dependsOnRow {
+		return stateOf(l.holdsFor(actor)), nil
 	}
 	switch {
 	case l.column.fixed && l.kind == isText:
@@ -230,7 +229,7 @@ func (l *leaf) decide(actor ast.Value) (state, []string) {
 		if err != nil {
 			return leafFalse, nil
 		}
-		values = l.column.fitting(valuesOf(l.kind, v))
+		values = l.column.validValues(valuesOf(l.kind, v))
 	}
 	if l.column.fixed {
 		for _, v := range values {
@@ -249,26 +248,26 @@ func (l *leaf) decide(actor ast.Value) (state, []string) {
 	return leafManyValues, values
 }
 
-func truth(b bool) state {
+func stateOf(b bool) state {
 	if b {
 		return leafTrue
 	}
 	return leafFalse
 }
 
-// known evaluates a condition that does not depend on the row, as Rego does: a missing value
-// makes it false.
-func (l *leaf) known(actor ast.Value) bool {
-	left := l.left.of(actor)
+// holdsFor evaluates a condition that does not depend on the row, as Rego does: a missing
+// value makes it false.
+func (l *leaf) holdsFor(actor ast.Value) bool {
+	left := l.left.valueFor(actor)
 	if left == nil {
 		return false
 	}
 	switch l.kind {
 	case equal:
-		right := l.right.of(actor)
+		right := l.right.valueFor(actor)
 		return right != nil && left.Compare(right) == 0
 	case memberOf:
-		return holds(l.right.of(actor), left)
+		return containsValue(l.right.valueFor(actor), left)
 	case isText:
 		_, ok := left.(ast.String)
 		return ok
@@ -278,8 +277,8 @@ func (l *leaf) known(actor ast.Value) bool {
 	}
 }
 
-// of returns the value of an operand, or nil if the actor does not have it.
-func (o *operand) of(actor ast.Value) ast.Value {
+// valueFor returns the value of an operand, or nil if the actor does not have it.
+func (o *operand) valueFor(actor ast.Value) ast.Value {
 	if o.actor == nil {
 		return o.value
 	}
@@ -290,7 +289,7 @@ func (o *operand) of(actor ast.Value) ast.Value {
 	return v
 }
 
-func holds(collection, value ast.Value) bool {
+func containsValue(collection, value ast.Value) bool {
 	found := false
 	look := func(t *ast.Term) { found = found || t.Value.Compare(value) == 0 }
 	switch c := collection.(type) {

@@ -2,5 +2,5 @@
 
 package authz_test
 
-// perDetector divides the number of cases under the race detector.
-const perDetector = 1
+// raceDivisor divides the number of cases. Without the race detector, all cases run.
+const raceDivisor = 1

@@ -2,6 +2,6 @@
 
 package authz_test
 
-// perDetector divides the number of cases: the race detector makes an evaluation about ten
-// times slower, and finds races with fewer cases, too.
-const perDetector = 5
+// raceDivisor divides the number of cases, because the race detector makes an evaluation
+// about ten times slower. It also finds races with fewer cases.
+const raceDivisor = 5

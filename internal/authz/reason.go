@@ -25,16 +25,17 @@ func (s *set) explain(codes []string) []fault.Reason {
 	return reasons
 }
 
-// explainVerdict is explain for a verdict, which contains its own permission and limit.
+// explainVerdict is explain for a verdict. It inserts the permission and the limit of the
+// verdict into the messages.
 func (s *set) explainVerdict(v *Verdict) []fault.Reason {
 	reasons := s.explain(v.Reasons)
-	marks := []string{"{cap}", strconv.Itoa(v.Cap)}
+	replacements := []string{"{cap}", strconv.Itoa(v.Cap)}
 	if v.Permission != "" {
-		marks = append(marks, fault.PermissionPlaceholder, v.Permission)
+		replacements = append(replacements, fault.PermissionPlaceholder, v.Permission)
 	}
-	filled := strings.NewReplacer(marks...)
+	replacer := strings.NewReplacer(replacements...)
 	for i := range reasons {
-		reasons[i].Message, reasons[i].Remedy = filled.Replace(reasons[i].Message), filled.Replace(reasons[i].Remedy)
+		reasons[i].Message, reasons[i].Remedy = replacer.Replace(reasons[i].Message), replacer.Replace(reasons[i].Remedy)
 	}
 	return reasons
 }

@@ -20,16 +20,16 @@ func FixedAttribute[Row any](value string) Attribute[Row] {
 	return Attribute[Row]{literal: value, value: func(*Row) string { return value }}
 }
 
-// column returns the column for lists. of creates it from an SQL expression.
-func (a Attribute[Row]) column(of func(sql string) Column) Column {
+// column returns the column for lists. newColumn creates it from an SQL expression.
+func (a Attribute[Row]) column(newColumn func(sql string) Column) Column {
 	if a.literal != "" {
 		return Literal(a.literal)
 	}
-	return of(a.sql)
+	return newColumn(a.sql)
 }
 
-// of returns the attribute of a loaded row.
-func (a Attribute[Row]) of(r *Row) string {
+// valueOf returns the attribute of a loaded row.
+func (a Attribute[Row]) valueOf(r *Row) string {
 	if a.value == nil {
 		return ""
 	}
@@ -42,8 +42,8 @@ type Attributes[Row any] struct {
 	Tenant, ID, Project, Organisation, Creator, Owner, Classification Attribute[Row]
 }
 
-// TenantColumn is the tenant attribute of a type whose rows are loaded in the tenant of the
-// request. RecordType.Resource then uses that tenant.
+// TenantColumn returns the tenant attribute of a type whose rows are always in the tenant of
+// the request. RecordType.Resource then uses that tenant.
 func TenantColumn[Row any](sql string) Attribute[Row] { return Attribute[Row]{sql: sql} }
 
 // RecordType declares the attributes of a type once, both for the columns of its lists and
@@ -84,10 +84,10 @@ func (t *RecordType[Row]) Columns() *Columns { return t.columns }
 func (t *RecordType[Row]) Resource(tenant string, r *Row) Resource {
 	a := &t.attributes
 	if a.Tenant.value != nil {
-		tenant = a.Tenant.of(r)
+		tenant = a.Tenant.valueOf(r)
 	}
 	return Resource{
-		Type: t.name, Tenant: tenant, ID: a.ID.of(r), Project: a.Project.of(r), Organisation: a.Organisation.of(r),
-		Creator: a.Creator.of(r), Owner: a.Owner.of(r), Classification: a.Classification.of(r),
+		Type: t.name, Tenant: tenant, ID: a.ID.valueOf(r), Project: a.Project.valueOf(r), Organisation: a.Organisation.valueOf(r),
+		Creator: a.Creator.valueOf(r), Owner: a.Owner.valueOf(r), Classification: a.Classification.valueOf(r),
 	}
 }

@@ -24,9 +24,9 @@ type Recorded struct {
 // Replayed is the result of a replay.
 type Replayed struct {
 	Decision
-	// Incomplete is true if the record omits a part of the input, because that describes
-	// records of other tenants. Replay evaluates the rest: an allow is an allow again, but a
-	// denial may become an allow.
+	// Incomplete is true if the record omits the part of the input that describes records of
+	// other tenants. Replay evaluates the rest: an allow is an allow again, but a denial may
+	// become an allow.
 	Incomplete bool
 }
 
@@ -133,7 +133,7 @@ func (r Recorded) RegoInput() (map[string]any, error) {
 		}
 	}
 	if input == nil {
-		return nil, fmt.Errorf("authz: the record of %s contains no input; records without snapshots cannot be replayed", r.Rule)
+		return nil, fmt.Errorf("authz: the record of %s contains no input, so it cannot be replayed", r.Rule)
 	}
 	if masked.Actor == nil {
 		return input, nil

@@ -35,7 +35,7 @@ func wantReplayed(t testing.TB, e *authz.Engine, r authz.DecisionRecord) authz.R
 		delegation = got.OnBehalfOf.Delegation
 	}
 	if got.Allow != r.Allow || got.Hidden != r.Hidden || !slices.Equal(got.Reasons, r.Reasons) || got.Revision != r.Revision || delegation != r.Input.Delegation {
-		t.Errorf("%s %s: got %+v, want the recorded %+v", r.Rule, r.Permission, got, r)
+		t.Errorf("replay of %s, %s: got %+v, want the recorded %+v", r.Rule, r.Permission, got, r)
 	}
 	return got
 }
@@ -43,13 +43,13 @@ func wantReplayed(t testing.TB, e *authz.Engine, r authz.DecisionRecord) authz.R
 func TestReplay_AgreesWithDecideAndFilter(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 10))
-	kept := &sink{}
-	e := newEngine(t, authz.Config{Sink: kept, Logger: slog.New(slog.DiscardHandler)})
+	records := &sink{}
+	e := newEngine(t, authz.Config{Sink: records, Logger: slog.New(slog.DiscardHandler)})
 	low := append([]string{"UNCLASSIFIED", "UNCLASSIFIED", "UNCLASSIFIED", "UNCLASSIFIED"}, classifications...)
 	reasons, lists := map[string]int{}, map[string]int{}
-	for range 48 / perDetector {
+	for range 48 / raceDivisor {
 		s := subject(t, e, randomSubject(r))
-		for _, permission := range append(asked, "no.such.permission") {
+		for _, permission := range append(requestedPermissions, "no.such.permission") {
 			effect, module := effectAndModule(e, permission)
 			for _, m := range mappings() {
 				for range 2 {
@@ -58,11 +58,11 @@ func TestReplay_AgreesWithDecideAndFilter(t *testing.T) {
 						Project: pickNull(r, projects), Creator: pickNull(r, users), Owner: pickNull(r, users), Classification: pickNull(r, low),
 					}
 					decide(t, e, authz.Input{Permission: permission, Effect: effect, Module: module, Actor: s, Resource: m.resource(record)})
-					reasons[strings.Join(wantReplayed(t, e, kept.last()).Reasons, " ")]++
+					reasons[strings.Join(wantReplayed(t, e, records.last()).Reasons, " ")]++
 				}
 				if f, err := e.Filter(t.Context(), permission, s, m.columns); err == nil {
 					e.RecordList(s, permission, module, "", f)
-					lists[strings.Join(wantReplayed(t, e, kept.last()).Reasons, " ")]++
+					lists[strings.Join(wantReplayed(t, e, records.last()).Reasons, " ")]++
 				}
 			}
 		}
@@ -74,63 +74,63 @@ func TestReplay_AgreesWithDecideAndFilter(t *testing.T) {
 		"", "foreign_tenant", "clearance", "caveat_unknown", "permission_missing", "caveat_effect", "caveat_module", "caveat_project",
 		"not_own", "out_of_scope",
 	} {
-		if reasons[reason] == 0 && perDetector == 1 {
+		if reasons[reason] == 0 && raceDivisor == 1 {
 			t.Errorf("got no decision with the reason %q", reason)
 		}
 	}
 	if lists["filtered"] == 0 || lists["filtered_out"] == 0 {
-		t.Errorf("got lists %v", lists)
+		t.Errorf("got lists %v, want some with the reasons filtered and filtered_out", lists)
 	}
 	if _, err := e.Decide(t.Context(), authz.Input{Permission: "tasks.read", Module: "tracker", Resource: task()}); err == nil {
-		t.Error("got no decision about a custom entry point")
+		t.Error("decision without an actor: got no error")
 	}
-	wantReplayed(t, e, kept.last())
+	wantReplayed(t, e, records.last())
 }
 
 // TestReplay_OmitsOtherTenants checks that the record of a decision about an account does
 // not reveal whether the account is a member of other tenants.
 func TestReplay_OmitsOtherTenants(t *testing.T) {
 	t.Parallel()
-	kept := &sink{}
-	e := newEngine(t, authz.Config{Sink: kept})
+	records := &sink{}
+	e := newEngine(t, authz.Config{Sink: records})
 	admin := subject(t, e, person(e, "Admin"))
-	here := authz.Holding{Tenant: acme, Membership: "ACTIVE", Clearance: "INTERNAL", Caller: admin, CallerMembership: "ACTIVE", Grants: []authz.Grant{{Permissions: []string{"tasks.read"}, Scope: "tenant"}}}
-	away := authz.Holding{Tenant: globex, Membership: "ACTIVE", Clearance: "INTERNAL", Grants: []authz.Grant{{Permissions: []string{"role.assign"}, Scope: "tenant"}}}
+	inAcme := authz.Holding{Tenant: acme, Membership: "ACTIVE", Clearance: "INTERNAL", Caller: admin, CallerMembership: "ACTIVE", Grants: []authz.Grant{{Permissions: []string{"tasks.read"}, Scope: "tenant"}}}
+	inGlobex := authz.Holding{Tenant: globex, Membership: "ACTIVE", Clearance: "INTERNAL", Grants: []authz.Grant{{Permissions: []string{"role.assign"}, Scope: "tenant"}}}
 	account := authz.Account{ID: colleague, Kind: authz.KindHuman, Status: "ACTIVE", Home: acme, HasPassword: true, AddressConfirmed: true}
-	ask := func(holdings ...authz.Holding) authz.DecisionRecord {
+	record := func(holdings ...authz.Holding) authz.DecisionRecord {
 		t.Helper()
 		if _, err := e.Evaluate(t.Context(), authz.ChangeAccount{Change: authz.ChangeAddress, Actor: admin, Account: account, Holdings: holdings}); err != nil {
 			t.Fatal(err)
 		}
-		return kept.last()
+		return records.last()
 	}
-	within, beyond := ask(here), ask(here, away)
-	if !within.Allow || beyond.Allow {
-		t.Fatalf("got %v for equal and %v for exceeding permissions", within, beyond)
+	allowed, denied := record(inAcme), record(inAcme, inGlobex)
+	if !allowed.Allow || denied.Allow {
+		t.Fatalf("got allow %t, want true if the caller holds all permissions of the account; got %t, want false if it does not", allowed.Allow, denied.Allow)
 	}
-	if a, b := stored(t, within), stored(t, beyond); !bytes.Equal(a.Input, b.Input) || bytes.Contains(b.Input, []byte(globex)) {
+	if a, b := stored(t, allowed), stored(t, denied); !bytes.Equal(a.Input, b.Input) || bytes.Contains(b.Input, []byte(globex)) {
 		t.Errorf("the records reveal permissions in another tenant:\n%s\n%s", a.Input, b.Input)
 	}
-	if got := wantReplayed(t, e, within); !got.Incomplete {
-		t.Error("got a complete record, want incomplete")
+	if got := wantReplayed(t, e, allowed); !got.Incomplete {
+		t.Error("replay of a decision about an account: got complete, want incomplete")
 	}
 	// The replay evaluates the remaining input. The caller in the holding comes from the
 	// snapshot.
-	here.Grants[0].Permissions = []string{"role.assign", "wiki:page:write"}
-	wantReplayed(t, e, ask(here))
-	restore := authz.ChangeAccount{Change: authz.RestoreMembership, Actor: admin, Account: account, Holdings: []authz.Holding{here}}
+	inAcme.Grants[0].Permissions = []string{"role.assign", "wiki:page:write"}
+	wantReplayed(t, e, record(inAcme))
+	restore := authz.ChangeAccount{Change: authz.RestoreMembership, Actor: admin, Account: account, Holdings: []authz.Holding{inAcme}}
 	if _, err := e.Evaluate(t.Context(), restore); err != nil {
 		t.Fatal(err)
 	}
-	if got := wantReplayed(t, e, kept.last()); got.Incomplete {
+	if got := wantReplayed(t, e, records.last()); got.Incomplete {
 		t.Error("decision about one tenant: got incomplete, want complete")
 	}
 }
 
 func TestSubjectSnapshot_ContainsPolicyInputOnly(t *testing.T) {
 	t.Parallel()
-	kept := &sink{}
-	e := newEngine(t, authz.Config{Sink: kept})
+	records := &sink{}
+	e := newEngine(t, authz.Config{Sink: records})
 	take := func(change func(*authz.SubjectInput)) *authz.SubjectSnapshot {
 		t.Helper()
 		in := delegateCaller(e, authz.ScopeProject, projectA)
@@ -138,10 +138,10 @@ func TestSubjectSnapshot_ContainsPolicyInputOnly(t *testing.T) {
 		change(&in)
 		s := subject(t, e, in)
 		decide(t, e, authz.Input{Permission: "tasks.read", Module: "tracker", Effect: authz.Read, Actor: s, Resource: task()})
-		if err := kept.last().Subject.Verify(); err != nil {
+		if err := records.last().Subject.Verify(); err != nil {
 			t.Error(err)
 		}
-		return kept.last().Subject
+		return records.last().Subject
 	}
 	first := take(func(*authz.SubjectInput) {})
 	for _, secret := range []string{colleague + `","kind":"jti`, "@"} {
@@ -162,16 +162,16 @@ func TestSubjectSnapshot_ContainsPolicyInputOnly(t *testing.T) {
 		}, false},
 		"a grant":               {func(in *authz.SubjectInput) { in.Roles["Auditor"] = []string{"tasks.read"} }, false},
 		"the stored clearance":  {func(in *authz.SubjectInput) { in.Stored.Clearance = "INTERNAL" }, false},
-		"what is delegated":     {func(in *authz.SubjectInput) { in.Delegations[0].Permissions = []string{"tasks.read"} }, false},
+		"delegated permissions": {func(in *authz.SubjectInput) { in.Delegations[0].Permissions = []string{"tasks.read"} }, false},
 		"the delegator's grant": {func(in *authz.SubjectInput) { in.Roles["Lead"] = []string{"tasks.read"} }, false},
 	} {
 		if got := take(c.change); (got.Digest == first.Digest) != c.same {
-			t.Errorf("%s: got same digest %t, want %t", name, !c.same, c.same)
+			t.Errorf("change of %s: got an equal digest %t, want %t", name, !c.same, c.same)
 		}
 	}
-	silent := newEngine(t, authz.Config{})
-	if s := subject(t, silent, person(silent, "Member")); authz.HasSnapshot(s) {
-		t.Error("got a snapshot without a decision log")
+	withoutLog := newEngine(t, authz.Config{})
+	if s := subject(t, withoutLog, person(withoutLog, "Member")); authz.HasSnapshot(s) {
+		t.Error("engine without a decision log: got a snapshot, want none")
 	}
 }
 
@@ -179,12 +179,12 @@ func TestSubjectSnapshot_ContainsPolicyInputOnly(t *testing.T) {
 func TestSubjectSnapshot_InputGivesSameSubject(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 11))
-	kept := &sink{}
-	e := newEngine(t, authz.Config{Sink: kept})
+	records := &sink{}
+	e := newEngine(t, authz.Config{Sink: records})
 	for range 10 {
 		decide(t, e, authz.Input{Permission: "tasks.read", Module: "tracker", Effect: authz.Read, Actor: subject(t, e, randomSubject(r)), Resource: task()})
 		var document struct{ Input, Subject any }
-		if err := json.Unmarshal(kept.last().Subject.Document, &document); err != nil {
+		if err := json.Unmarshal(records.last().Subject.Document, &document); err != nil {
 			t.Fatal(err)
 		}
 		again, err := e.EvalRaw(t.Context(), "parapet/subject/subject", document.Input)
@@ -197,20 +197,20 @@ func TestSubjectSnapshot_InputGivesSameSubject(t *testing.T) {
 		}
 		got, err := json.Marshal(again)
 		if err != nil || !bytes.Equal(got, want) {
-			t.Fatalf("got %s\nwant %s\n%v", got, want, err)
+			t.Fatalf("subject computed from a snapshot: got %s\nwant %s\n%v", got, want, err)
 		}
 	}
 }
 
 func TestReplay_RejectsIncompleteRecords(t *testing.T) {
 	t.Parallel()
-	kept := &sink{}
-	e := newEngine(t, authz.Config{Sink: kept})
+	records := &sink{}
+	e := newEngine(t, authz.Config{Sink: records})
 	decide(t, e, authz.Input{Permission: "tasks.read", Module: "tracker", Effect: authz.Read, Actor: subject(t, e, person(e, "Member")), Resource: task()})
-	good := stored(t, kept.last())
+	good := stored(t, records.last())
 	for name, c := range map[string]struct {
 		change func(*authz.Recorded)
-		says   string
+		want   string
 	}{
 		"no snapshot":                     {func(r *authz.Recorded) { r.Subject = nil }, "contains no subject snapshot"},
 		"a changed snapshot":              {func(r *authz.Recorded) { r.Subject.Document = []byte(`{"subject":{}}`) }, "was altered"},
@@ -224,15 +224,15 @@ func TestReplay_RejectsIncompleteRecords(t *testing.T) {
 		subject := *good.Subject
 		r.Subject = &subject
 		c.change(&r)
-		if got, err := e.Replay(t.Context(), r); err == nil || !strings.Contains(err.Error(), c.says) || got.Allow {
-			t.Errorf("%s: got %+v, %v; want an error with %q", name, got, err, c.says)
+		if got, err := e.Replay(t.Context(), r); err == nil || !strings.Contains(err.Error(), c.want) || got.Allow {
+			t.Errorf("%s: got %+v, %v; want an error with %q", name, got, err, c.want)
 		}
 	}
 }
 
 func BenchmarkSubjectSnapshot(b *testing.B) {
 	for _, role := range []string{"Member", "Admin"} {
-		e := newEngine(b, authz.Config{Sink: make(forgetful, 64)})
+		e := newEngine(b, authz.Config{Sink: make(discardSink, 64)})
 		in := person(e, role)
 		s := subject(b, e, in)
 		b.Run(role, func(b *testing.B) {

@@ -59,7 +59,7 @@ func TestInputs_MatchTheirSchemas(t *testing.T) {
 	}
 	grants := []Grant{{Permissions: []string{"tasks.read"}, Scope: ScopeTenant}, {Permissions: []string{"tasks.read"}, Scope: ScopeProject, ScopeID: id}}
 	account := Account{ID: id, Kind: KindHuman, Status: "ACTIVE", Home: id, HasPassword: true, AddressConfirmed: true}
-	held := Holding{Tenant: id, Membership: "ACTIVE", Clearance: "SECRET", Grants: grants, Delegations: grants, Caller: actor, CallerMembership: "ACTIVE"}
+	holding := Holding{Tenant: id, Membership: "ACTIVE", Clearance: "SECRET", Grants: grants, Delegations: grants, Caller: actor, CallerMembership: "ACTIVE"}
 	owner := KeyOwner{ID: id, Tenant: id, Kind: KindService}
 	empty := SubjectInput{}
 	for name, c := range map[string]struct {
@@ -72,8 +72,8 @@ func TestInputs_MatchTheirSchemas(t *testing.T) {
 		"an audit entry":                     {"access", s.input(&Input{Permission: "audit.read", Effect: Read, Module: "audit", Actor: actor, Resource: entry})},
 		"issue a service key":                {"keys", IssueServiceKey{Actor: actor, Target: principal, Settings: KeySettings{MaxAdminDays: 1, MaxUserDays: 1}}.document()},
 		"issue a personal key":               {"keys", IssueSelfKey{Actor: actor, ExpiresInDays: &days}.document()},
-		"given":                              {"grants", GiveAuthority{Actor: actor, RecipientID: id, RecipientKind: KindHuman, RoleKinds: []string{"STANDARD"}, Grants: grants, ClearanceTo: "SECRET"}.document()},
-		"an account":                         {"accounts", ChangeAccount{Change: ChangeAddress, Actor: actor, Account: account, Holdings: []Holding{held}, Roles: candidate.Roles}.document()},
+		"a grant of a role":                  {"grants", GiveAuthority{Actor: actor, RecipientID: id, RecipientKind: KindHuman, RoleKinds: []string{"STANDARD"}, Grants: grants, ClearanceTo: "SECRET"}.document()},
+		"an account":                         {"accounts", ChangeAccount{Change: ChangeAddress, Actor: actor, Account: account, Holdings: []Holding{holding}, Roles: candidate.Roles}.document()},
 		"a password reset":                   {"accounts", CompleteReset{Account: account, ByAdministrator: true}.document()},
 		"the end of a session":               {"accounts", EndSession{Actor: actor, SessionTenant: id}.document()},
 		"own credentials":                    {"accounts", ChangeOwnCredentials{Actor: actor, Account: account}.document()},

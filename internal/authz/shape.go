@@ -10,12 +10,12 @@ type shape struct {
 	// verdict is isTrue or isFalse if the result does not depend on the row.
 	verdict kind
 	named   string
-	parts   []string // the text between the arguments
-	order   []int    // which argument follows each part
-	sources []int    // which leaf gives each argument
+	parts   []string // the text before, between and after the arguments
+	order   []int    // the index of the argument that follows each part
+	sources []int    // the index of the leaf that gives each argument
 }
 
-// write writes the SQL of the plan for these states of the leaves.
+// write returns the SQL of the plan for these states of the leaves.
 func (p *plan) write(states []state) *shape {
 	w := &writer{plan: p, states: states, parts: make([]string, 1, 8)}
 	tree := w.reduce(p.root)
@@ -25,7 +25,7 @@ func (p *plan) write(states []state) *shape {
 	case isFalse:
 		w.text("FALSE")
 	default:
-		w.node(tree)
+		w.writeNode(tree)
 	}
 	s := &shape{verdict: tree.kind, parts: w.parts, order: w.order, sources: w.sources}
 	s.named = s.render("@policy_", 0)
@@ -105,38 +105,38 @@ func (w *writer) join(n *planNode, neutral, absorbing kind) *planNode {
 	return out
 }
 
-func (w *writer) node(n *planNode) {
+func (w *writer) writeNode(n *planNode) {
 	switch n.kind {
 	case allOf:
-		w.joined(n.kids, " AND ")
+		w.writeJoined(n.kids, " AND ")
 	case anyOf:
-		w.joined(n.kids, " OR ")
+		w.writeJoined(n.kids, " OR ")
 	case isNotTrue:
 		// The NOT of Rego is true if a NULL in the row makes the comparison NULL.
 		w.text("(")
-		w.node(n.kids[0])
+		w.writeNode(n.kids[0])
 		w.text(") IS NOT TRUE")
 	default:
-		w.condition(n.leaf)
+		w.writeCondition(n.leaf)
 	}
 }
 
-func (w *writer) joined(kids []*planNode, with string) {
+func (w *writer) writeJoined(kids []*planNode, with string) {
 	for i, kid := range kids {
 		if i > 0 {
 			w.text(with)
 		}
 		if kid.kind == allOf || kid.kind == anyOf {
 			w.text("(")
-			w.node(kid)
+			w.writeNode(kid)
 			w.text(")")
 		} else {
-			w.node(kid)
+			w.writeNode(kid)
 		}
 	}
 }
 
-func (w *writer) condition(i int) {
+func (w *writer) writeCondition(i int) {
 	l := &w.plan.leaves[i]
 	cast := "text"
 	if l.column.uuid {
@@ -163,17 +163,17 @@ func (w *writer) text(s string) { w.parts[len(w.parts)-1] += s }
 
 // arg adds the values of a leaf. Leaves with the same source share one argument.
 func (w *writer) arg(i int) {
-	at := len(w.sources)
-	for known, source := range w.sources {
+	argument := len(w.sources)
+	for existing, source := range w.sources {
 		if w.states[source] == w.states[i] && w.plan.leaves[source].sameValues(&w.plan.leaves[i]) {
-			at = known
+			argument = existing
 			break
 		}
 	}
-	if at == len(w.sources) {
+	if argument == len(w.sources) {
 		w.sources = append(w.sources, i)
 	}
-	w.order = append(w.order, at)
+	w.order = append(w.order, argument)
 	w.parts = append(w.parts, "")
 }
 

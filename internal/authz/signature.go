@@ -95,18 +95,19 @@ func (c *contents) verify(signature fs.FS, publicKey string) (signer string, err
 	return verifier.Name(), nil
 }
 
-// difference describes the first line in which the signed list and the files differ.
+// difference describes the first line in which the signed list differs from the files that
+// were found.
 func difference(signed, found string) string {
-	before := map[string]bool{}
+	signedLines := map[string]bool{}
 	for line := range strings.Lines(signed) {
-		before[line] = true
+		signedLines[line] = true
 	}
 	if !strings.HasPrefix(signed, signatureHeader+"\n") {
-		return "it signs something else"
+		return "it signs something other than a policy set"
 	}
 	// Skip the second line: the revision differs whenever a file does.
 	for i, line := range strings.SplitAfter(found, "\n") {
-		if i != 1 && line != "" && !before[line] {
+		if i != 1 && line != "" && !signedLines[line] {
 			_, name, _ := strings.Cut(strings.TrimSpace(line), " ")
 			return name + " was added or changed after signing"
 		}

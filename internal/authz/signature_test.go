@@ -57,10 +57,10 @@ func TestReload_RequiresOperatorSignature(t *testing.T) {
 		"a signature that is not a note": {authz.Source{Policies: policies.FS, Tests: passing(), Signature: fstest.MapFS{authz.SignatureFile: &fstest.MapFile{Data: []byte("hello\n")}}}, "is not signed by the key"},
 	} {
 		if err := e.Reload(t.Context(), c.source); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v", name, err)
+			t.Errorf("%s, at reload: got error %v, want %q", name, err, c.want)
 		}
 		if _, err := authz.New(t.Context(), authz.Config{Source: c.source, PublicKey: public}); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s, at start: got %v", name, err)
+			t.Errorf("%s, at start: got error %v, want %q", name, err, c.want)
 		}
 	}
 	if err := e.Reload(t.Context(), authz.Source{Policies: policies.FS, Tests: passing(), Signature: good}); err != nil {

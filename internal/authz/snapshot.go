@@ -27,10 +27,11 @@ func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 type SubjectSnapshot struct {
 	Digest Digest
 	// Document is a JSON object in RFC 8785 canonical form. Its member "input" is the
-	// input of parapet.subject (kind, roles, scopes, clearance and caveats of the token,
-	// the stored assignments, what each role grants, the active delegations), "subject"
-	// is the result, which the other rules have as input.actor. It holds ids, names of
-	// roles and codes; no token, e-mail address or name of a person.
+	// input of parapet.subject: kind, roles, scopes, clearance and caveats of the token,
+	// the stored assignments, the permissions of each role, and the active delegations.
+	// Its member "subject" is the result, which the other rules read as input.actor. The
+	// document contains ids, names of roles and codes, but no token, e-mail address or name
+	// of a person.
 	Document []byte
 }
 
@@ -42,7 +43,7 @@ func newSubjectSnapshot(input, subject ast.Value) (*SubjectSnapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("authz: snapshot of a subject: %w", err)
 	}
-	text = bytes.Clone(text) // as long as it is: subjects are cached
+	text = bytes.Clone(text) // without the spare capacity, because subjects are cached
 	return &SubjectSnapshot{Digest: sha256.Sum256(text), Document: text}, nil
 }
 
@@ -52,8 +53,8 @@ const (
 	snapshotSubject = "subject"
 )
 
-// Verify returns an error if the digest is not that of the document. White space and the
-// order of members do not count.
+// Verify returns an error if the digest is not the digest of the document. It ignores white
+// space and the order of members.
 func (s *SubjectSnapshot) Verify() error {
 	text, err := canonical(s.Document)
 	if err != nil {

@@ -24,11 +24,11 @@ import (
 
 // Source is a set of policies with its tests.
 type Source struct {
-	// Policies contains the folders parapet, schemas and capabilities, as the folder
-	// policies of the repository does.
+	// Policies contains the folders parapet, schemas and capabilities, like the folder
+	// policies of the repository.
 	Policies fs.FS
-	// Tests contains the folders rego (tests) and tables (their data), as the folder
-	// policytests does.
+	// Tests contains the folders rego (tests) and tables (their data), like the folder
+	// policytests of the repository.
 	Tests fs.FS
 	// Signature contains the file SignatureFile. It is nil if the set is not signed.
 	Signature fs.FS

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestSource_ReadsOnlyRegularFiles: reading a pipe would block, and a device could fill the
-// memory.
+// TestSource_ReadsOnlyRegularFiles reads a pipe, a device and large files. Reading a pipe
+// would block, and a device could fill the memory.
 func TestSource_ReadsOnlyRegularFiles(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -27,7 +27,7 @@ func TestSource_ReadsOnlyRegularFiles(t *testing.T) {
 		}
 		_, err := readRegular(os.DirFS(dir), "data.yaml", 10)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: got %v", name, err)
+			t.Errorf("%s: got error %v, want %q", name, err, c.want)
 		}
 	}
 }

@@ -58,17 +58,17 @@ func TestReload_InvalidSourceIsRejected(t *testing.T) {
 		"tests that do not compile": {Policies: policies.FS, Tests: tests("package only_test\n\ntest_it if no_such_function(1)\n")},
 	} {
 		if err := e.Reload(t.Context(), source); err == nil {
-			t.Errorf("%s: got no error", name)
+			t.Errorf("reload, %s: got no error", name)
 		}
 		if e.Revision() != before {
 			t.Fatalf("%s: the policies in use changed", name)
 		}
 	}
 	if d := decide(t, e, authz.Input{Permission: "tasks.read", Effect: authz.Read, Module: "tracker", Actor: s, Resource: task()}); !d.Allow {
-		t.Errorf("decision after rejected reloads: got %+v", d)
+		t.Errorf("decision after rejected reloads: got %+v, want allow", d)
 	}
 	if stats := e.Stats(); stats.Reloads != 0 || stats.ReloadFailures == 0 {
-		t.Errorf("got counters %+v", stats)
+		t.Errorf("after rejected reloads: got counters %+v, want only failed reloads", stats)
 	}
 }
 
@@ -86,10 +86,10 @@ func TestReload_ReplacesPolicies(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e.Revision() == before || !e.Catalogue().Knows("spares.read") {
-		t.Error("got a decision of the old policies")
+		t.Error("after the reload: got the previous policies, want the new ones")
 	}
 	if stats := e.Stats(); stats.Reloads != 1 {
-		t.Errorf("got counters %+v", stats)
+		t.Errorf("after one reload: got %d reloads, want 1", stats.Reloads)
 	}
 }
 
@@ -97,6 +97,6 @@ func TestNew_InvalidPoliciesAreError(t *testing.T) {
 	t.Parallel()
 	broken := change(t, "parapet/access/access.rego", "default allow := false", "default allow :=")
 	if _, err := authz.New(t.Context(), authz.Config{Source: authz.Source{Policies: broken}}); err == nil {
-		t.Error("got no error")
+		t.Error("start with policies that have a syntax error: got no error")
 	}
 }

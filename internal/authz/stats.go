@@ -18,7 +18,7 @@ type counters struct {
 	reloads, reloadFailures    atomic.Uint64
 }
 
-func (c *counters) answer(allow bool) {
+func (c *counters) countDecision(allow bool) {
 	if allow {
 		c.allowed.Add(1)
 	} else {

@@ -161,9 +161,10 @@ func (s *Subject) Revision() string { return s.revision }
 // Readable returns the classifications that the subject can read, lowest first.
 func (s *Subject) Readable() []string { return s.readable }
 
-// Narrowing returns a string that is equal for credentials of one user with the same kind,
-// tenant, roles, scopes, clearance and caveats. It does not depend on the tenant's records,
-// which are read with every request.
+// Narrowing returns a string that identifies what the credential contributes to the
+// subject: its kind, tenant, roles, scopes, clearance and caveats. Two credentials of one
+// user with the same string have the same permissions. The tenant's records are not part of
+// the string, because they are read with every request.
 func (s *Subject) Narrowing() string { return s.narrowing }
 
 // Roles returns the effective roles, sorted.
@@ -203,12 +204,13 @@ func (e *Engine) Subject(ctx context.Context, in SubjectInput) (*Subject, error)
 		failed = &failure{reason: ReasonType}
 	}
 	e.counts.failed(failed.reason)
-	e.logger.ErrorContext(ctx, "the policies made no subject", "reason", failed.reason,
+	e.logger.ErrorContext(ctx, "the policies returned no subject", "reason", failed.reason,
 		"tenant", in.Tenant, "user", in.User.ID, "revision", v.set.revision, "error", failed.cause)
 	return nil, failed
 }
 
-// takeSnapshot returns nil if it fails: a decision does not depend on its record.
+// takeSnapshot returns nil if it fails: a decision must not depend on whether it can be
+// logged.
 func (e *Engine) takeSnapshot(input, subject ast.Value) *SubjectSnapshot {
 	snapshot, err := newSubjectSnapshot(input, subject)
 	if err != nil {
@@ -235,11 +237,11 @@ func newSubject(o ast.Object, revision string) *Subject {
 		permissions:  stringsAt(o, "permissions"),
 		holds:        map[string]struct{}{},
 	}
-	s.activeGrants(o)
+	s.addHeldPermissions(o)
 	add := func(t *ast.Term) {
 		if delegated, ok := t.Value.(ast.Object); ok {
 			s.delegatedSubjects = append(s.delegatedSubjects, delegated)
-			s.activeGrants(delegated)
+			s.addHeldPermissions(delegated)
 		}
 	}
 	switch delegated := field(o, "delegated_subjects").(type) {
@@ -251,8 +253,8 @@ func newSubject(o ast.Object, revision string) *Subject {
 	return s
 }
 
-// activeGrants adds the permissions of a subject document.
-func (s *Subject) activeGrants(o ast.Object) {
+// addHeldPermissions adds the permissions of a subject document to s.holds.
+func (s *Subject) addHeldPermissions(o ast.Object) {
 	for _, name := range stringsAt(o, "holds") {
 		s.holds[name] = struct{}{}
 	}

@@ -8,13 +8,14 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 )
 
-// node is a boolean expression over the actor and a row: the residual of the rule for a
-// known permission. It is computed once per revision and permission, and bound to many
-// actors.
+// node is a boolean expression over the actor and a row: what remains of the rule for a
+// known permission (OPA's term: the residual of a partial evaluation). It is computed once
+// per revision and permission, and bound to many actors.
 type node struct {
 	kind kind
 	kids []*node
-	// left and right are the operands of a comparison; a test has only left.
+	// left and right are the operands of a comparison. The kinds isText and truthy have only
+	// left.
 	left, right operand
 }
 
@@ -122,7 +123,7 @@ func (s *set) residual(ctx context.Context, p Permission) (*node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("authz: filter of %s: %w", p.Name, err)
 	}
-	t := translation{support: map[string][]*ast.Rule{}, building: map[string]bool{}}
+	t := translation{support: map[string][]*ast.Rule{}, active: map[string]bool{}}
 	for _, module := range result.Support {
 		for _, rule := range module.Rules {
 			name := rule.Ref().GroundPrefix().String()
@@ -139,8 +140,10 @@ func (s *set) residual(ctx context.Context, p Permission) (*node, error) {
 // translation translates residual Rego into a tree. It rejects everything that it does not
 // know, because omitting a condition would allow too much.
 type translation struct {
-	support  map[string][]*ast.Rule
-	building map[string]bool
+	// support contains the rules that partial evaluation created, by name.
+	support map[string][]*ast.Rule
+	// active contains the rules that are being translated, to detect recursion.
+	active map[string]bool
 }
 
 // bodies returns the OR of the bodies. No body is false; an empty body is true.
@@ -172,7 +175,7 @@ func (t *translation) expr(expr *ast.Expr) (*node, error) {
 	if len(expr.With) > 0 {
 		return nil, fmt.Errorf("%v: with does not translate", expr)
 	}
-	n, err := t.positive(expr)
+	n, err := t.withoutNegation(expr)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +185,8 @@ func (t *translation) expr(expr *ast.Expr) (*node, error) {
 	return n, nil
 }
 
-func (t *translation) positive(expr *ast.Expr) (*node, error) {
+// withoutNegation translates an expression as if it were not negated.
+func (t *translation) withoutNegation(expr *ast.Expr) (*node, error) {
 	if term, ok := expr.Terms.(*ast.Term); ok {
 		switch value := term.Value.(type) {
 		case ast.Boolean:
@@ -245,11 +249,11 @@ func (t *translation) positive(expr *ast.Expr) (*node, error) {
 
 // rule returns the OR of a support rule's bodies. The value of the rule must be true.
 func (t *translation) rule(name string, rules []*ast.Rule) (*node, error) {
-	if t.building[name] {
+	if t.active[name] {
 		return nil, fmt.Errorf("%s is recursive", name)
 	}
-	t.building[name] = true
-	defer delete(t.building, name)
+	t.active[name] = true
+	defer delete(t.active, name)
 	var bodies []ast.Body
 	for _, rule := range rules {
 		if rule.Default {

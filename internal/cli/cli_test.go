@@ -104,7 +104,7 @@ func TestDenial_HintDoesNotSuggestOtherOrganisation(t *testing.T) {
 	s := serve(t, map[string]reply{"GET /api/projects": errorReply(403, "FORBIDDEN", "Only the task's current assignee can raise a decision request.", "")})
 	got := invoke(t, s, environment{}, "list-projects")
 	if got.code != ExitForbidden || !strings.Contains(got.err, "current assignee") || strings.Contains(got.err, "Try:") {
-		t.Errorf("exit %d:\n%s", got.code, got.err)
+		t.Errorf("denied because of the assignee: got exit %d, want %d, the message and no hint:\n%s", got.code, ExitForbidden, got.err)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestLogin_RejectedPasswordIsNamedInError(t *testing.T) {
 	w := environment{stdin: "wrong\n", env: map[string]string{"PT_AUTH_TOKEN": ""}}
 	got := invoke(t, s, w, "auth", "login", "--email", "worker@example.org")
 	if got.code != ExitAuthentication || !strings.Contains(got.err, "the password is wrong") || strings.Contains(got.err, "credential") {
-		t.Errorf("exit %d:\n%s", got.code, got.err)
+		t.Errorf("login with a wrong password: got exit %d, want %d and an error that names the password:\n%s", got.code, ExitAuthentication, got.err)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestRun_CancelledContextExitsWithCancelled(t *testing.T) {
 	cancel()
 	s := serve(t, routes())
 	if got := invokeContext(ctx, t, s, environment{}, "list-projects"); got.code != ExitCancelled {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("cancelled context: got %+v, want exit %d", got, ExitCancelled)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestRun_UnreachableServiceExitsWithLater(t *testing.T) {
 	t.Parallel()
 	got := invoke(t, nil, environment{env: map[string]string{"PT_BASE_URL": "http://127.0.0.1:1"}}, "list-projects", "--timeout", "2s")
 	if got.code != ExitLater || !strings.Contains(got.err, "connection refused") {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("unreachable service: got %+v, want exit %d and \"connection refused\"", got, ExitLater)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestStoredToken_IsSentOnlyToItsBaseURL(t *testing.T) {
 	home := serve(t, routes())
 	got := invoke(t, home, environment{env: env, terminal: true, secret: "correct horse"}, "auth", "login", "--email", "worker@example.org", "--profile", "work")
 	if got.code != ExitDone || !strings.Contains(got.err, "Password for worker@example.org") {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("auth login: got %+v, want exit %d and a prompt for the password", got, ExitDone)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "credentials.json")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("credentials.json: got %v, %v, want mode 0600", info, err)
@@ -204,10 +204,10 @@ func TestStoredToken_IsSentOnlyToItsBaseURL(t *testing.T) {
 	}
 	other := serve(t, routes())
 	if got := invoke(t, other, environment{env: env}, "list-projects"); got.code != ExitAuthentication || len(other.requests) > 0 {
-		t.Fatalf("the token was sent to another URL: %+v %v", got, other.requests)
+		t.Fatalf("request to another URL: got %+v and requests %v, want exit %d and no request", got, other.requests, ExitAuthentication)
 	}
 	if got := invoke(t, home, environment{env: env}, "auth", "logout"); got.code != ExitDone || !strings.Contains(got.out, "Logged out") {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("auth logout: got %+v, want exit %d and \"Logged out\"", got, ExitDone)
 	}
 	if last := home.requests[len(home.requests)-1]; last != "POST /api/auth/logout" {
 		t.Fatalf("last request of auth logout: got %s, want POST /api/auth/logout", last)
@@ -223,18 +223,18 @@ func TestAuthSwitch_SelectsAndListsProfiles(t *testing.T) {
 	s := serve(t, routes())
 	for _, profile := range []string{"one", "two"} {
 		if got := invoke(t, s, environment{env: env, stdin: "pw\n"}, "auth", "login", "--email", "worker@example.org", "--profile", profile); got.code != 0 {
-			t.Fatalf("got %+v", got)
+			t.Fatalf("auth login --profile %s: got %+v, want exit %d", profile, got, ExitDone)
 		}
 	}
 	got := invoke(t, s, environment{env: env}, "auth", "switch", "--json", "--jq", ".data.current, .data.profiles[]")
 	if got.out != "two\none\ntwo\n" {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("auth switch: got %+v, want current profile two of one and two", got)
 	}
 	if got := invoke(t, s, environment{env: env}, "auth", "switch", "one", "--jq", ".data.current"); got.out != "one\n" {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("auth switch one: got %+v, want current profile one", got)
 	}
 	if got := invoke(t, s, environment{env: env}, "auth", "switch", "three"); got.code != ExitUsage {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("auth switch to an unknown profile: got %+v, want exit %d", got, ExitUsage)
 	}
 }
 
@@ -243,7 +243,7 @@ func TestUnknownProfile_EveryCommandFails(t *testing.T) {
 	s := serve(t, routes())
 	env := map[string]string{"PT_CONFIG_DIR": t.TempDir()}
 	if got := invoke(t, s, environment{env: map[string]string{"PT_CONFIG_DIR": env["PT_CONFIG_DIR"], "PT_AUTH_TOKEN": ""}, stdin: "pw\n"}, "auth", "login", "--email", "worker@example.org", "--profile", "work"); got.code != 0 {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("auth login --profile work: got %+v, want exit %d", got, ExitDone)
 	}
 	sent := len(s.requests)
 	tried := 0
@@ -263,12 +263,12 @@ func TestUnknownProfile_EveryCommandFails(t *testing.T) {
 		tried++
 		got := invoke(t, s, environment{env: env}, append(args, "--profile", "nosuch")...)
 		if got.code != ExitUsage || !strings.Contains(got.err, `unknown profile "nosuch" (existing: work)`) || got.out != "" {
-			t.Errorf("%v: got %+v", args, got)
+			t.Errorf("%v --profile nosuch: got %+v, want exit %d, an error that names the profile and no output", args, got, ExitUsage)
 		}
 	}
 	tryCommands(nil, newRootCmd(&invocation{}, ""))
 	if got := invoke(t, s, environment{env: map[string]string{"PT_CONFIG_DIR": env["PT_CONFIG_DIR"], "PT_PROFILE": "nosuch"}}, "list-projects"); got.code != ExitUsage {
-		t.Errorf("PT_PROFILE: got %+v", got)
+		t.Errorf("PT_PROFILE=nosuch: got %+v, want exit %d", got, ExitUsage)
 	}
 	if len(s.requests) != sent {
 		t.Errorf("requests: got %v, want none", s.requests[sent:])
@@ -284,7 +284,7 @@ func TestAuthStatus_ReportsExpiredKey(t *testing.T) {
 	s := serve(t, map[string]reply{"GET /api/auth/me": errorReply(401, "UNAUTHORIZED", "The request needs a valid credential.", "")})
 	w := environment{env: map[string]string{"PT_AUTH_TOKEN": token("pt-api-key+jwt", now.AddDate(0, 0, -1))}}
 	if got := invoke(t, s, w, "auth", "status"); got.code != ExitAuthentication || !strings.Contains(got.err, "expired at 2026-11-19") {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("auth status with an expired key: got %+v, want exit %d and the expiry date", got, ExitAuthentication)
 	}
 	s = serve(t, map[string]reply{"GET /api/auth/me": okReply(me(now.AddDate(0, 0, 60)))})
 	if got := invoke(t, s, environment{}, "auth", "status"); got.code != 0 || strings.Contains(got.err, "warning") {
@@ -339,13 +339,13 @@ func TestRun_PrintsDebugTraceAndVersion(t *testing.T) {
 	s := serve(t, routes())
 	got := invoke(t, s, environment{env: map[string]string{"PT_DEBUG": "api"}}, "list-projects", "--search", "private")
 	if !strings.Contains(got.err, "api: GET /api/projects 200 0ms request-id=") || strings.Contains(got.err, "private") {
-		t.Fatalf("got %q", got.err)
+		t.Fatalf("PT_DEBUG=api: got %q, want the route of the request and no query parameter", got.err)
 	}
 	if s.headers[0].Get("User-Agent") != "pt/1.2.3" {
 		t.Fatalf("User-Agent: got %q, want pt/1.2.3", s.headers[0].Get("User-Agent"))
 	}
 	if got := invoke(t, nil, environment{}, "--version"); got.out != "pt 1.2.3\n" {
-		t.Fatalf("got %q", got.out)
+		t.Fatalf("--version: got %q, want \"pt 1.2.3\\n\"", got.out)
 	}
 }
 
@@ -362,12 +362,12 @@ func TestCompletion_SuggestsValuesAndPrintsScripts(t *testing.T) {
 		{[]string{"__complete", "list-projects", "--status", ""}, "ACTIVE\nON_HOLD"},
 	} {
 		if got := invoke(t, s, environment{}, tc.args...); !strings.Contains(got.out, tc.want) {
-			t.Errorf("%v: got %+v", tc.args, got)
+			t.Errorf("%v: got %+v, want the suggestions %q", tc.args, got, tc.want)
 		}
 	}
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		if got := invoke(t, nil, environment{}, "completion", shell); got.code != 0 || len(got.out) < 1000 {
-			t.Errorf("%s: exit %d, %d bytes", shell, got.code, len(got.out))
+			t.Errorf("completion %s: got exit %d and %d bytes, want exit %d and a script", shell, got.code, len(got.out), ExitDone)
 		}
 	}
 }

@@ -112,7 +112,7 @@ func newCall[In any](inv *invocation, o *op.Operation, f commandForm[In]) (*call
 	for _, flag := range f.optional {
 		must(cmd.Flags().SetAnnotation(flag, cobra.BashCompOneRequiredFlag, []string{"false"}))
 	}
-	nameFlags(cmd, f.flags)
+	replaceFieldNames(cmd, f.flags)
 	return k, cmd
 }
 

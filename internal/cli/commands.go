@@ -104,16 +104,17 @@ func addCommands(root *cobra.Command, inv *invocation, word string) {
 	for _, n := range all {
 		for _, c := range n.build(inv) {
 			c.GroupID = n.group
-			nameArguments(c)
+			addUsageToArgumentErrors(c)
 			root.AddCommand(c)
 		}
 	}
 }
 
-// nameArguments adds the usage line to the error for a wrong number of arguments.
-func nameArguments(cmd *cobra.Command) {
+// addUsageToArgumentErrors adds the usage line to the errors for a wrong number of
+// arguments, for cmd and its subcommands.
+func addUsageToArgumentErrors(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
-		nameArguments(c)
+		addUsageToArgumentErrors(c)
 	}
 	validate := cmd.Args
 	if validate == nil || cmd.HasSubCommands() {

@@ -60,8 +60,8 @@ func (inv *invocation) completeProject(cmd *cobra.Command, args []string, _ stri
 	return suggestions, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeArgument returns the completion of a command's arguments: projects, if the
-// first argument is a project.
+// completeArgument returns the function that completes a command's arguments. It suggests
+// projects if the first argument is a project, and nothing otherwise.
 func (inv *invocation) completeArgument(args []*argument) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	if args[0].kind == hintProject {
 		return inv.completeProject

@@ -51,7 +51,7 @@ func TestWaitDecision_PollsUntilAnswered(t *testing.T) {
 	start := time.Now()
 	got := invoke(t, s, environment{}, "wait-decision", apollo, "APOLLO-18", "--jq", ".data.status, .data.chosenOptionIndex")
 	if got.code != ExitDone || got.out != "answered\n1\n" {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("wait-decision with an answer: got %+v, want exit %d and option 1", got, ExitDone)
 	}
 	if took := time.Since(start); took < minPollInterval {
 		t.Errorf("second poll after %s, want at least %s", took, minPollInterval)
@@ -69,11 +69,11 @@ func TestWaitDecision_TimeoutExitsWithPending(t *testing.T) {
 	args := []string{"wait-decision", apollo, "APOLLO-18", "--timeout", "1ms"}
 	got := invoke(t, s, environment{ticks: true}, args...)
 	if got.code != ExitPending || got.out != "" || !strings.Contains(got.err, decisionID+" on APOLLO-17 is still pending") {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("wait-decision after its timeout: got %+v, want exit %d, no output and a pending decision", got, ExitPending)
 	}
 	got = invoke(t, s, environment{ticks: true}, append(args, "--json")...)
 	if got.code != ExitPending || !strings.Contains(got.err, `{"error":{"code":"DECISION_PENDING"`) || !strings.Contains(got.err, `"retryable":true`) {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("wait-decision --json after its timeout: got %+v, want exit %d and the retryable error DECISION_PENDING", got, ExitPending)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestWaitDecision_StopsWhenContextIsCancelled(t *testing.T) {
 	start := time.Now()
 	got := invokeContext(ctx, t, s, environment{}, "wait-decision", apollo, "APOLLO-18")
 	if got.code != ExitCancelled || time.Since(start) > 5*time.Second {
-		t.Fatalf("got %+v after %s", got, time.Since(start))
+		t.Fatalf("wait-decision with a cancelled context: got %+v after %s, want exit %d within 5s", got, time.Since(start), ExitCancelled)
 	}
 }
 

@@ -30,7 +30,7 @@ func TestDestructiveCommands_AskForConfirmation(t *testing.T) {
 			w.terminal, w.stdin = true, "n\n"
 			got := invoke(t, s, w, args...)
 			if slices.ContainsFunc(s.requests, func(r string) bool { return strings.HasPrefix(r, "DELETE") }) {
-				t.Fatalf("deleted although the answer was no: %v", s.requests)
+				t.Fatalf("answer \"n\" to the confirmation: got requests %v, want no DELETE", s.requests)
 			}
 			if got.code == ExitUsage {
 				return // the case names a record that does not exist

@@ -65,7 +65,7 @@ func TestDefaultProject_FromBoundDirectory(t *testing.T) {
 			s := serve(t, all)
 			got := invoke(t, s, environment{dir: tc.dir}, tc.args...)
 			if got.code != ExitDone {
-				t.Fatalf("got %+v after %v", got, s.requests)
+				t.Fatalf("got %+v and requests %v, want exit %d", got, s.requests, ExitDone)
 			}
 			for i, hint := range tc.hints {
 				if i >= len(s.requests) || s.requests[i] != findRoute(hint) {
@@ -86,16 +86,16 @@ func TestDefaultProject_FromUnboundDirectoryIsNotFound(t *testing.T) {
 	s := serve(t, all)
 	got := invoke(t, s, environment{dir: t.TempDir()}, "list-tasks")
 	if got.code != ExitNotFound || !strings.Contains(got.err, "is not bound to a project") || !strings.Contains(got.err, "pt bind-repo") || len(s.requests) != 1 {
-		t.Fatalf("got %+v after %v", got, s.requests)
+		t.Fatalf("unbound directory: got %+v and requests %v, want exit %d, the hint \"pt bind-repo\" and one request", got, s.requests, ExitNotFound)
 	}
 	// PT_PROJECT takes precedence over the directory. Destructive commands use neither.
 	s = serve(t, routes())
 	if got := invoke(t, s, environment{dir: t.TempDir(), env: map[string]string{"PT_PROJECT": apollo}}, "list-tasks"); got.code != ExitDone || len(s.requests) != 1 {
-		t.Fatalf("got %+v after %v", got, s.requests)
+		t.Fatalf("PT_PROJECT in an unbound directory: got %+v and requests %v, want exit %d and one request", got, s.requests, ExitDone)
 	}
 	s = serve(t, routes())
 	if got := invoke(t, s, environment{dir: createWorkTree(t, "https://example.org/a/b")}, "delete-task", "APOLLO-17", "--yes"); got.code != ExitUsage || len(s.requests) != 0 {
-		t.Fatalf("got %+v after %v", got, s.requests)
+		t.Fatalf("delete-task without a project: got %+v and requests %v, want exit %d and no request", got, s.requests, ExitUsage)
 	}
 }
 

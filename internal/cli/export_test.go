@@ -20,7 +20,7 @@ func TestExport_ReplacesFileAtomically(t *testing.T) {
 	all[second] = errorReply(500, "INTERNAL", "Something went wrong on the server.", "")
 	s := serve(t, all)
 	if got := invoke(t, s, environment{}, "export", apollo, name); got.code != ExitError {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("export whose second page fails: got %+v, want exit %d", got, ExitError)
 	}
 	files, err := os.ReadDir(dir)
 	if text, rerr := os.ReadFile(name); err != nil || rerr != nil || string(text) != "before\n" || len(files) != 1 {
@@ -30,7 +30,7 @@ func TestExport_ReplacesFileAtomically(t *testing.T) {
 	s = serve(t, all)
 	got := invoke(t, s, environment{}, "export", apollo, name)
 	if got.code != ExitDone || got.out != "" || !strings.Contains(got.err, "2 items written to") {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("export to a file: got %+v, want exit %d, no output and the number of items as a message", got, ExitDone)
 	}
 	text, err := os.ReadFile(name)
 	if err != nil || strings.Count(string(text), "\n") != 2 || !strings.HasPrefix(string(text), `{"id":"a-1",`) {

@@ -39,7 +39,7 @@ func (inv *invocation) setRun(cmd *cobra.Command, data reflect.Type, run func(ct
 func bind(cmd *cobra.Command, o *op.Operation, in any, names ...string) {
 	v := reflect.ValueOf(in).Elem()
 	for _, name := range names {
-		name, own := strings.CutSuffix(name, "!")
+		name, hasOwnCompletion := strings.CutSuffix(name, "!")
 		fieldName, flag, ok := strings.Cut(name, ":")
 		if !ok {
 			flag = toKebabCase(fieldName)
@@ -67,7 +67,7 @@ func bind(cmd *cobra.Command, o *op.Operation, in any, names ...string) {
 		if f.Required {
 			must(cmd.MarkFlagRequired(flag))
 		}
-		if own {
+		if hasOwnCompletion {
 			continue
 		}
 		complete := cobra.NoFileCompletions

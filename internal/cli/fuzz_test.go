@@ -30,7 +30,7 @@ func FuzzParseStatuses(f *testing.F) {
 		}
 		again, err := parseStatuses([]string{statuses[0].Name + "=" + statuses[0].Category})
 		if len(statuses) != 1 || err != nil || strings.TrimSpace(statuses[0].Name) != statuses[0].Name || again[0].Name != statuses[0].Name {
-			t.Fatalf("parseStatuses(%q): got %+v; parsed again: %+v (%v)", text, statuses, again, err)
+			t.Fatalf("parseStatuses(%q): got %+v; parsed again: got %+v (%v), want the same status", text, statuses, again, err)
 		}
 	})
 }

@@ -31,10 +31,10 @@ func wrapHelp(text string) string {
 
 var fieldWord = regexp.MustCompile(`\b[a-z]+[A-Z][A-Za-z]*\b|\bnull\b`)
 
-// nameFlags replaces JSON terms in the help of a command by the command's terms. The
-// help comes from the operation: a field name becomes its flag, and null becomes the
-// empty string. names are the entries of commandForm.flags.
-func nameFlags(cmd *cobra.Command, names []string) {
+// replaceFieldNames replaces the JSON terms in the help of a command. The help comes from
+// the operation, so it names JSON fields: a field name becomes the name of its flag, and
+// null becomes "". names are the entries of commandForm.flags.
+func replaceFieldNames(cmd *cobra.Command, names []string) {
 	flags := map[string]string{"null": `""`}
 	for _, name := range names {
 		field, flag, renamed := strings.Cut(strings.TrimSuffix(name, "!"), ":")

@@ -109,14 +109,14 @@ func TestImport_SendsBatchesAndIsRepeatable(t *testing.T) {
 	path := file(t, items(2*batchItems+5)...)
 	got := invoke(t, s, environment{}, "import", apollo, path)
 	if got.code != ExitDone || !strings.Contains(got.out, "- Created: 405\n") || !strings.Contains(got.out, "- Failed: 0\n") {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("first import: got %+v, want exit %d with 405 created and 0 failed items", got, ExitDone)
 	}
 	if fmt.Sprint(fake.batches) != "[200 200 5]" || len(fake.keys) != 3 {
 		t.Fatalf("got batches %v with %d keys, want [200 200 5] with 3 keys", fake.batches, len(fake.keys))
 	}
 	again := invoke(t, s, environment{}, "import", apollo, path, "--jq", ".data | [.created, .unchanged, .complete]")
 	if again.code != ExitDone || again.out != "[0,405,true]\n" {
-		t.Fatalf("got %+v", again)
+		t.Fatalf("second import of the same file: got %+v, want 0 created and 405 unchanged items", again)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestImport_ReportsInvalidLinesAndImportsOthers(t *testing.T) {
 	}
 	got := invoke(t, s, environment{}, "import", apollo, file(t, lines...))
 	if got.code != ExitError || !strings.Contains(got.out, "- Created: 2\n") || !strings.Contains(got.out, "- Failed: 9\n") || !strings.Contains(got.out, "- Lines: 11\n") {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("import of 2 valid and 9 invalid lines: got %+v, want exit %d with 2 created and 9 failed items", got, ExitError)
 	}
 	for _, want := range []string{
 		"line 3: the line must be one valid JSON object", `line 4 (a): the title is \x1b[31mnot nice`, "line 5 (b): the field title",
@@ -142,7 +142,7 @@ func TestImport_ReportsInvalidLinesAndImportsOthers(t *testing.T) {
 	}
 	asJSON := invoke(t, s, environment{}, "import", apollo, file(t, lines...), "--jq", "[.data.failures[].line]")
 	if asJSON.code != ExitError || asJSON.out != "[3,4,5,6,7,8,9,10,11]\n" || asJSON.err != "" {
-		t.Fatalf("got %+v", asJSON)
+		t.Fatalf("import --jq of the failures: got %+v, want exit %d and lines 3 to 11", asJSON, ExitError)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestImport_ServiceErrorPrintsPartialResult(t *testing.T) {
 	fake.fail[2] = 403
 	got := invoke(t, s, environment{}, "import", apollo, file(t, items(300)...))
 	if got.code != ExitForbidden || !strings.Contains(got.out, "incomplete") || !strings.Contains(got.out, "- Created: 200\n") {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("import whose second batch is denied: got %+v, want exit %d and a result with 200 created items", got, ExitForbidden)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestImport_RetriesWhenServiceIsBusy(t *testing.T) {
 	fake.fail[1] = 503
 	got := invoke(t, s, environment{}, "import", apollo, file(t, items(3)...))
 	if got.code != ExitDone || len(fake.batches) != 2 || len(fake.keys) != 1 {
-		t.Fatalf("got %+v, batches %v", got, fake.batches)
+		t.Fatalf("import with one unavailable response: got %+v and batches %v, want exit %d after 2 requests with the same key", got, fake.batches, ExitDone)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestImport_StopsWhenContextIsCancelled(t *testing.T) {
 	}
 	got := invokeContext(ctx, t, s, environment{terminal: true}, "import", apollo, file(t, items(1000)...))
 	if got.code != ExitCancelled || !strings.Contains(got.out, "incomplete") || len(fake.batches) != 2 {
-		t.Fatalf("got %+v, batches %v", got, fake.batches)
+		t.Fatalf("import with a cancelled context: got %+v and batches %v, want exit %d and an incomplete result after 2 batches", got, fake.batches, ExitCancelled)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestImport_ReadsStandardInput(t *testing.T) {
 	_, s := startImport(t)
 	got := invoke(t, s, environment{stdin: strings.Join(items(2), "\n")}, "import", apollo, "-", "--jq", ".data.created")
 	if got.code != ExitDone || got.out != "2\n" {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("import from standard input: got %+v, want exit %d and 2 created items", got, ExitDone)
 	}
 }
 

@@ -39,7 +39,7 @@ func TestChanges_LostResponseIsOutcomeUnknown(t *testing.T) {
 				t.Fatalf("%v: %+v", err, got)
 			}
 			if got.code != tc.code || e.Error.Code != "OUTCOME_UNKNOWN" || e.Error.Retryable != (name == "change with key") || !strings.Contains(e.Error.Hint, tc.wantErr) {
-				t.Errorf("got %+v", got)
+				t.Errorf("got %+v, want exit %d and OUTCOME_UNKNOWN with the hint %q", got, tc.code, tc.wantErr)
 			}
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -61,6 +61,6 @@ func TestIdempotencyKeyFlag_SetsHeader(t *testing.T) {
 	s := serve(t, routes())
 	got := invoke(t, s, environment{}, "create-task", "--project", apollo, "--title", "t", "--idempotency-key", "k-1")
 	if got.code != 0 || s.headers[0].Get("Idempotency-Key") != "k-1" {
-		t.Fatalf("got %+v, %q", got, s.headers[0].Get("Idempotency-Key"))
+		t.Fatalf("create-task --idempotency-key k-1: got %+v and the header %q, want exit %d and k-1", got, s.headers[0].Get("Idempotency-Key"), ExitDone)
 	}
 }

@@ -42,7 +42,7 @@ func TestPrime_HasFewerThan800Tokens(t *testing.T) {
 	const limit = 800
 	got := invoke(t, nil, environment{env: map[string]string{"PT_AUTH_TOKEN": ""}}, "prime")
 	if got.code != ExitDone || got.err != "" {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("prime without a credential: got %+v, want exit %d and no error", got, ExitDone)
 	}
 	// A common rule of thumb for English is four characters per token.
 	t.Logf("%d bytes, estimated %d tokens, %d tokens of four bytes", len(got.out), tokens(got.out), len(got.out)/4)

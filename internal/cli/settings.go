@@ -61,12 +61,12 @@ func (inv *invocation) settings() (settings, error) {
 	if s.timeout, err = parseTimeout(first(inv.flags.timeout, inv.Getenv("PT_TIMEOUT"))); err != nil {
 		return settings{}, err
 	}
-	return s, inv.credential(&s)
+	return s, inv.readCredential(&s)
 }
 
-// credential sets the token from PT_AUTH_TOKEN, else from the profile. It ignores a
+// readCredential sets the token from PT_AUTH_TOKEN, else from the profile. It ignores a
 // stored credential that belongs to another URL.
-func (inv *invocation) credential(s *settings) error {
+func (inv *invocation) readCredential(s *settings) error {
 	if s.token = strings.TrimSpace(inv.Getenv("PT_AUTH_TOKEN")); s.token != "" {
 		s.tokenFrom = "PT_AUTH_TOKEN"
 		return nil

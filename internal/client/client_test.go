@@ -81,13 +81,13 @@ func TestDo_SendsRequestAndDecodesOutput(t *testing.T) {
 			t.Errorf("X-Request-Id: got %q, want a UUID", r.Header.Get("X-Request-Id"))
 		}
 		if r.URL.EscapedPath() != "/api/things/a%2Fb" || r.URL.Query().Get("query") != "x&y" {
-			t.Errorf("got %s?%s", r.URL.EscapedPath(), r.URL.RawQuery)
+			t.Errorf("URL: got %s?%s, want the escaped id in the path and the escaped query", r.URL.EscapedPath(), r.URL.RawQuery)
 		}
 		answer(w, 200, `{"id":"a/b","name":"N","later":true}`)
 	})
 	got, err := Do(t.Context(), c, getThing, &thingIn{ID: "a/b", Query: "x&y"})
 	if err != nil || got.Name != "N" {
-		t.Fatalf("got %+v, %v", got, err)
+		t.Fatalf("output: got %+v, %v, want the name N", got, err)
 	}
 }
 
@@ -98,11 +98,11 @@ func TestDo_DecodesErrorEnvelope(t *testing.T) {
 	f := fault.From(err)
 	if f.Code != fault.CodeForbidden || f.Permission != "thing.read" || f.Reason != "R" || f.Field != "f" || f.Details["n"] != 1.0 ||
 		!slices.Equal(f.Reasons, []fault.Reason{{Code: "out_of_scope", Message: "M", Remedy: "Do this."}}) {
-		t.Fatalf("got %+v", f)
+		t.Fatalf("fault: got %+v, want all fields of the envelope", f)
 	}
 	r := ResponseErrorOf(err)
 	if r == nil || r.NotParapet || r.RequestID != "11111111-1111-4111-8111-111111111111" || r.Status != 403 {
-		t.Fatalf("got %+v", r)
+		t.Fatalf("response error: got %+v, want the request id and status 403", r)
 	}
 }
 
@@ -238,7 +238,7 @@ func TestDo_UnreachableServer(t *testing.T) {
 	s.Close()
 	c := start(t, Config{BaseURL: s.URL}, nil)
 	if err := read(t.Context(), c); !fault.HasCode(err, fault.CodeUnavailable) || !strings.Contains(fault.From(err).Message, "connection refused") {
-		t.Fatalf("got %v", err)
+		t.Fatalf("unreachable server: got %v, want UNAVAILABLE with \"connection refused\"", err)
 	}
 	tls := httptest.NewTLSServer(nil)
 	defer tls.Close()

@@ -50,7 +50,7 @@ func TestLog_WritesRecordsThatListAndPruneFind(t *testing.T) {
 	l.Record(record("", 100))
 	runUntilWritten(t, l, 12)
 	if l.Written() != 12 || l.Dropped() != 0 {
-		t.Fatalf("got %d records written and %d dropped", l.Written(), l.Dropped())
+		t.Fatalf("got %d records written and %d dropped, want 12 and 0", l.Written(), l.Dropped())
 	}
 	reader := db.Pool(t, postgres.RoleIdentity)
 	list := func(tenant op.UUID, f decisionlog.Filter, cursor string, limit int) ([]string, string) {
@@ -71,14 +71,14 @@ func TestLog_WritesRecordsThatListAndPruneFind(t *testing.T) {
 	first, next := list(ownTenant, decisionlog.Filter{}, "", 6)
 	second, end := list(ownTenant, decisionlog.Filter{}, next, 6)
 	if len(first) != 6 || len(second) != 4 || end != "" || first[0] != "request-9" || second[3] != "request-0" {
-		t.Errorf("List: got pages %v and %v", first, second)
+		t.Errorf("List: got pages %v and %v, want requests 9 to 4 and 3 to 0", first, second)
 	}
 	yes := true
 	if got, _ := list(ownTenant, decisionlog.Filter{Allow: &yes, Permission: "task.update"}, "", 3); !reflect.DeepEqual(got, []string{"request-8", "request-6", "request-4"}) {
-		t.Errorf("List by permission and result: got %v", got)
+		t.Errorf("List by permission and result: got %v, want requests 8, 6 and 4", got)
 	}
 	if got, _ := list(ownTenant, decisionlog.Filter{RequestID: "request-7"}, "", 3); len(got) != 1 {
-		t.Errorf("List by request: got %v", got)
+		t.Errorf("List by request: got %v, want one record", got)
 	}
 	if got, _ := list(other, decisionlog.Filter{}, "", 50); len(got) != 1 {
 		t.Errorf("List of another tenant: got %v, want its own record", got)
@@ -126,7 +126,7 @@ func TestLog_RejectedRecordDropsNoOther(t *testing.T) {
 	}
 	runUntilWritten(t, l, 5)
 	if l.Written() != 4 || l.Dropped() != 1 {
-		t.Fatalf("got %d records written and %d dropped", l.Written(), l.Dropped())
+		t.Fatalf("got %d records written and %d dropped, want 4 and 1", l.Written(), l.Dropped())
 	}
 }
 

@@ -62,7 +62,7 @@ func TestLog_StoresSubjectOncePerTenantAndDigest(t *testing.T) {
 	}
 	lines, _, err := decisionlog.List(t.Context(), reader.Read(string(ownTenant), nil), ownTenant, decisionlog.Filter{}, "", 50)
 	if err != nil || len(lines) != 21 {
-		t.Fatalf("List: got %d lines, %v", len(lines), err)
+		t.Fatalf("List: got %d lines, %v, want 21", len(lines), err)
 	}
 	for _, line := range lines {
 		e, err := decisionlog.Get(t.Context(), reader.Read(string(ownTenant), nil), ownTenant, line.ID, nil)
@@ -150,13 +150,13 @@ func TestPrune_DeletesSubjectsThatNoRecordNames(t *testing.T) {
 	}
 	var left []byte
 	if err := owner.QueryRow(t.Context(), `SELECT digest FROM audit.decision_subjects`).Scan(&left); err != nil || !bytes.Equal(left, kept.Digest[:]) {
-		t.Errorf("remaining subject: got %x, %v", left, err)
+		t.Errorf("remaining subject: got %x, %v, want %x", left, err, kept.Digest)
 	}
 	// The log remembers the deleted subject as stored. The next record must store it again.
 	put(0, old)
 	runUntilWritten(t, l, 4)
 	if n := countSubjects(t, owner); n != 2 || l.Written() != 4 || l.Dropped() != 0 {
-		t.Errorf("got %d subjects, %d records written, %d dropped", n, l.Written(), l.Dropped())
+		t.Errorf("got %d subjects, %d records written, %d dropped; want 2, 4 and 0", n, l.Written(), l.Dropped())
 	}
 }
 

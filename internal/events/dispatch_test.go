@@ -42,10 +42,10 @@ func TestDispatcher_DeliversMatchingEventsToEachSubscriber(t *testing.T) {
 		t.Fatalf("Drain: moved %d events, %v; want 3", n, err)
 	}
 	if got := takenBy(t, owner, "all"); !reflect.DeepEqual(got, []string{"a/1", "b/2"}) {
-		t.Errorf("subscriber all: got %v", got)
+		t.Errorf("events delivered to the subscriber all: got %v, want a/1 and b/2", got)
 	}
 	if got := takenBy(t, owner, "only"); !reflect.DeepEqual(got, []string{"e/0"}) {
-		t.Errorf("subscriber only: got %v", got)
+		t.Errorf("events delivered to the subscriber only: got %v, want e/0", got)
 	}
 	if b := pending(t, db); b != (events.Backlog{}) {
 		t.Errorf("backlog after Drain: got %+v, want none", b)
@@ -210,13 +210,13 @@ func TestDispatcher_FailingEvent_IsParkedAndDelaysNoOther(t *testing.T) {
 	var text string
 	if err := owner.QueryRow(t.Context(), `SELECT attempts, last_error FROM events.deliveries WHERE subscriber = 'error'`).Scan(&attempts, &text); err != nil ||
 		attempts != 3 || !strings.Contains(text, "failed") {
-		t.Errorf("parked delivery: got %d attempts, error %q, %v", attempts, text, err)
+		t.Errorf("parked delivery: got %d attempts, error %q, %v, want 3 attempts and their last error", attempts, text, err)
 	}
 
 	fixed := dispatcher(t, db, nil, collector("error", nil))
 	list, err := events.ListParked(t.Context(), db.Pool(t, postgres.RoleJobs), 10)
 	if err != nil || len(list) != 2 || list[0].Attempts == 0 || list[0].LastError == "" || list[0].Type == "" {
-		t.Errorf("ListParked: got %+v, %v", list, err)
+		t.Errorf("ListParked: got %+v, %v, want 2 deliveries with their attempts, error and type", list, err)
 	}
 	if n, err := events.Unpark(t.Context(), db.Pool(t, postgres.RoleJobs), "error"); err != nil || n != 1 {
 		t.Fatalf("Unpark: got %d, %v; want 1", n, err)
@@ -260,7 +260,7 @@ func TestDispatcher_EventOverTimeLimit_IsParked(t *testing.T) {
 		}
 	}
 	if got := takenBy(t, owner, "slow"); !reflect.DeepEqual(got, []string{"a/1", "b/2"}) {
-		t.Errorf("subscriber slow: got %v", got)
+		t.Errorf("events delivered to the subscriber slow: got %v, want a/1 and b/2", got)
 	}
 	if b := pending(t, db); !b.Empty() || b.Parked != 1 {
 		t.Errorf("backlog: got %+v, want one parked", b)
@@ -390,7 +390,7 @@ func TestDispatcher_DeliversEventCommittedOutOfOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := takenBy(t, owner, "s"); !reflect.DeepEqual(got, []string{"early/2", "late/1"}) {
-		t.Fatalf("subscriber s: got %v", got)
+		t.Fatalf("events delivered to the subscriber s: got %v, want early/2 before late/1", got)
 	}
 }
 
@@ -447,7 +447,7 @@ func TestPrune_KeepsUndeliveredAndParkedEvents(t *testing.T) {
 	}
 	got, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT aggregate_id FROM events.outbox ORDER BY position`)
 	if err != nil || !reflect.DeepEqual(got, []string{"parked", "new"}) {
-		t.Fatalf("events after Prune: got %v, %v", got, err)
+		t.Fatalf("events after Prune: got %v, %v, want parked and new", got, err)
 	}
 }
 

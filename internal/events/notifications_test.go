@@ -61,7 +61,7 @@ func TestNotifications_WritesFeedOnce(t *testing.T) {
 	}
 	older, err := events.Feed(t.Context(), reader.Read(string(tenant), nil), tenant, person, false, personFeed[0].ID, 1)
 	if err != nil || len(older) != 1 || older[0].ID != personFeed[1].ID {
-		t.Fatalf("second page of the feed: got %+v, %v", older, err)
+		t.Fatalf("second page of the feed: got %+v, %v, want the older notification", older, err)
 	}
 	mark := func(user op.UUID) bool {
 		t.Helper()

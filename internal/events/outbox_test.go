@@ -88,7 +88,7 @@ func TestAppend_IsPartOfTheTransaction(t *testing.T) {
 
 	got, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT aggregate_id FROM events.outbox ORDER BY position`)
 	if err != nil || !reflect.DeepEqual(got, []string{"t1", "t2"}) {
-		t.Fatalf("outbox: got %v, %v", got, err)
+		t.Fatalf("outbox: got %v, %v, want the events of committed transactions: t1 and t2", got, err)
 	}
 }
 

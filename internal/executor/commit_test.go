@@ -122,7 +122,7 @@ func TestExecutor_WhenPausedInTransaction_ServerEndsTransaction(t *testing.T) {
 	pid := <-began
 	for h.count(fmt.Sprintf(`SELECT count(*) FROM pg_stat_activity WHERE pid = %d`, pid)) > 0 {
 		if t.Context().Err() != nil {
-			t.Fatal("the transaction is still open")
+			t.Fatal("transaction that exceeds the idle timeout: got an open one, want it ended by the server")
 		}
 	}
 	close(wake)

@@ -172,15 +172,16 @@ func (c *Call) tenantCheck(found *tenantState) *postgres.Check {
 
 // refresh rebuilds the principal for the tenant state that was found.
 func (m *Module) refresh(ctx context.Context, p *principal.Principal, found tenantState) (*principal.Principal, error) {
-	now := principal.LiveState{Revision: found.revision}
+	state := principal.LiveState{Revision: found.revision}
 	if found.delegationFingerprint != "" && m.cfg.Delegations != nil {
 		var err error
-		// Read again with their current fingerprint: they may have changed once more.
-		if now.Delegations, err = m.cfg.Delegations.Active(ctx, m.cfg.Pool.Read(string(p.Tenant), nil), p.Tenant, p.UserID); err != nil {
+		// The fingerprint that was found may be outdated already. Active returns the
+		// delegations with their current fingerprint.
+		if state.Delegations, err = m.cfg.Delegations.Active(ctx, m.cfg.Pool.Read(string(p.Tenant), nil), p.Tenant, p.UserID); err != nil {
 			return nil, postgres.MapError(err)
 		}
 	}
-	return m.cfg.Principals.Refresh(ctx, p, now)
+	return m.cfg.Principals.Refresh(ctx, p, state)
 }
 
 // run executes f until the principal's permissions match those in the database.
@@ -313,8 +314,9 @@ func (c *Call) Decide(ctx context.Context, permission string, r authz.Resource) 
 	}
 }
 
-// rememberDelegator stores on whose behalf something was allowed: for the operation's own
-// permission, or else for the first permission that needed a delegation.
+// rememberDelegator stores the delegator if a delegation allowed the permission. If the call
+// uses several permissions, the delegator of the operation's own permission takes
+// precedence, then the first one.
 func (c *Call) rememberDelegator(b *authz.OnBehalf, permission string) {
 	if b != nil && (c.delegatorID == "" || permission == c.operation.Permission) {
 		c.delegatorID = op.UUID(b.Delegator)
@@ -342,9 +344,9 @@ func (c *Call) Evaluate(ctx context.Context, q authz.CustomDecision) (authz.Verd
 	return v, err
 }
 
-// requirePermission denies a caller who has the operation's permission in no scope. The
-// denial is evaluated by the policies like any other, so it appears in the decision log.
-// The resource was not loaded: the log contains only what the request says about it.
+// requirePermission denies a caller who holds the operation's permission in no scope. The
+// policies evaluate the denial, so it appears in the decision log. Because the resource is
+// not loaded, the log contains only what the request says about it.
 func (c *Call) requirePermission(ctx context.Context) error {
 	permission := c.operation.Permission
 	if permission == "" || c.Actor.Subject.Holds(permission) {
@@ -354,7 +356,7 @@ func (c *Call) requirePermission(ctx context.Context) error {
 	r.Tenant, r.Classification = string(c.Tenant), defaultClassification
 	err := c.Decide(ctx, permission, r)
 	if err == nil {
-		// The policies allowed what the subject's permissions exclude.
+		// The policies contradict the subject: they allow a permission that it does not hold.
 		return fault.Forbidden(c.grantableName(permission))
 	}
 	return err

@@ -245,12 +245,12 @@ func TestExecutor_DeniedCallDoesNotRunHandler(t *testing.T) {
 func TestExecutor_WhenMembershipOrTenantIsInactive_ReturnsGenericForbidden(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
-	for _, c := range []struct{ note, spoil, mend string }{
+	for _, c := range []struct{ note, deactivate, reactivate string }{
 		{"membership suspended", `UPDATE identity.memberships SET status = 'SUSPENDED'`, `UPDATE identity.memberships SET status = 'ACTIVE'`},
 		{"tenant disabled", `UPDATE identity.tenants SET disabled_at = now()`, `UPDATE identity.tenants SET disabled_at = NULL`},
 	} {
 		ctx := h.callerContext("")
-		h.exec(c.spoil)
+		h.exec(c.deactivate)
 		for _, call := range []func() error{
 			func() error { _, err := h.listOperation().Call(ctx, &struct{}{}); return err },
 			func() error { _, err := h.changeOperation().Call(ctx, &thingIn{"plain"}); return err },
@@ -260,7 +260,7 @@ func TestExecutor_WhenMembershipOrTenantIsInactive_ReturnsGenericForbidden(t *te
 				t.Errorf("%s: got %v, want the generic FORBIDDEN", c.note, f)
 			}
 		}
-		h.exec(c.mend)
+		h.exec(c.reactivate)
 		if _, err := h.listOperation().Call(h.callerContext(""), &struct{}{}); err != nil {
 			t.Errorf("%s, then active again: got %v, want no error", c.note, err)
 		}
@@ -291,7 +291,7 @@ func TestExecutor_AppliesChangedGrantsImmediately(t *testing.T) {
 		t.Errorf("change with a new permission: got %v, want no error", err)
 	}
 	if h.refreshed.Load() == 0 {
-		t.Error("the principal was not refreshed")
+		t.Error("call after a change of the grants: got no refresh of the principal, want one")
 	}
 }
 
@@ -333,8 +333,8 @@ func TestAuthenticated_ChecksCaveats(t *testing.T) {
 		{[]string{"module:tracker"}, true, true},
 		{[]string{"module:identity"}, false, false},
 		{[]string{"project:" + string(uid.New())}, true, false},
-		{[]string{"nobody-knows-this"}, false, false},
-		{[]string{"read-only", "nobody-knows-this"}, false, false},
+		{[]string{"unknown-caveat"}, false, false},
+		{[]string{"read-only", "unknown-caveat"}, false, false},
 	} {
 		h.caveats = c.caveats
 		for note, want := range map[string]bool{"show": c.show, "alter": c.alter} {

@@ -55,9 +55,9 @@ func (c *Call) validateIdempotencyKey(ctx context.Context) error {
 // key and the response are stored in the transaction of the change, so both are
 // committed or neither is. A concurrent call with the same key waits for the first one.
 //
-// A stored response is bound to the tenant, the caller and the credential's narrowing.
-// authorize decides whether the caller may receive it again, with the current policies,
-// grants and records.
+// A stored response is bound to the tenant, the caller, and the kind, roles, clearance and
+// caveats of the credential (its narrowing). authorize decides whether the caller may
+// receive it again, with the current policies, grants and records.
 func runIdempotent[In, Out any](ctx context.Context, c *Call, in *In, do func(context.Context, *Call, *In) (*Out, error),
 	authorize func(ctx context.Context, c *Call, in *In, out *Out, previous *authz.Resource) error,
 ) (*Out, error) {

@@ -79,7 +79,7 @@ func TestIdempotencyKey_RunsHandlerOnceAndReplaysResponse(t *testing.T) {
 func TestIdempotencyKey_ReauthorizesStoredResponse(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
-	bump := func() { h.exec(`UPDATE identity.tenants SET grants_revision = grants_revision + 1`) }
+	increaseRevision := func() { h.exec(`UPDATE identity.tenants SET grants_revision = grants_revision + 1`) }
 	record := authz.Resource{Type: "thing", Tenant: string(h.tenant), Project: string(uid.New()), Classification: "INTERNAL"}
 	var loadFails, returnedFails error
 	returned := record
@@ -110,7 +110,7 @@ func TestIdempotencyKey_ReauthorizesStoredResponse(t *testing.T) {
 	call("first call", "")
 	call("repeated call", "")
 	h.permissions = []string{"task.update", "tasks.read", "projects.read"}
-	bump()
+	increaseRevision()
 	call("with an additional permission", "")
 	record.Classification = "SECRET"
 	call("the request's record is now above the clearance", fault.CodeNotFound)
@@ -125,11 +125,11 @@ func TestIdempotencyKey_ReauthorizesStoredResponse(t *testing.T) {
 	loadFails = fault.Forbidden("task.update")
 	call("Load returns FORBIDDEN", fault.CodeForbidden)
 	loadFails, h.permissions = nil, []string{"tasks.read"}
-	bump()
+	increaseRevision()
 	call("the permission was revoked", fault.CodeForbidden)
 	h.permissions = []string{"task.update"}
 	h.kind = authz.TokenAPIKey
-	bump()
+	increaseRevision()
 	call("with another kind of credential", fault.CodeConflict)
 	h.kind, h.roles = "", []string{"Crew", "Boss"}
 	call("with other roles in the token", fault.CodeConflict)

@@ -82,8 +82,9 @@ type records struct {
 	events       []Event
 }
 
-// earlyEventCount is the number of events from which they are sent before the final
-// batch. Rows of the outbox are not locked for other writers, so they can be sent early.
+// earlyEventCount is the number of events that is too large for the final batch. So many
+// events are sent before it. They do not block other writers, because rows of the outbox
+// are not locked.
 const earlyEventCount = 9
 
 // commit sends the events, the audit entries and COMMIT in one round trip. The head of

@@ -20,7 +20,7 @@ func TestRunAsSystem_CommitsAllOrNothingAndRecordsSystemActor(t *testing.T) {
 			c.Record(executor.AuditEntry{Action: "thing.lapsed", ResourceType: "thing", ResourceID: "x"})
 			c.Emit(executor.Event{Type: "projects.thing.lapsed", AggregateType: "thing", AggregateID: uid.New()})
 			switch {
-			case failure == "collision" && tries < 3:
+			case failure == "deadlock" && tries < 3:
 				_, err := c.DB.Exec(ctx, `DO $$ BEGIN RAISE EXCEPTION 'deadlock' USING ERRCODE = '40P01'; END $$`)
 				return postgres.MapError(err)
 			case failure == "error":
@@ -33,7 +33,7 @@ func TestRunAsSystem_CommitsAllOrNothingAndRecordsSystemActor(t *testing.T) {
 		t.Fatalf("work that fails: got %v after %d tries with %d audit entries, want an error after 1 try with none", err, tries, h.count(entriesSQL))
 	}
 	tries = 0
-	if err := h.module.RunAsSystem(t.Context(), h.tenant, work("collision")); err != nil || tries != 3 {
+	if err := h.module.RunAsSystem(t.Context(), h.tenant, work("deadlock")); err != nil || tries != 3 {
 		t.Fatalf("work after deadlocks: got %v after %d tries, want success after 3", err, tries)
 	}
 	if n := h.count(`SELECT count(*) FROM audit.entries e JOIN events.outbox o ON o.correlation_id = e.correlation_id

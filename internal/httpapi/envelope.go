@@ -35,8 +35,8 @@ type Error struct {
 func (a *API) writeError(c *gin.Context, err error) {
 	ctx := c.Request.Context()
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		// The client closed the connection, so nobody reads the response and it is not an
-		// error of the server.
+		// The client closed the connection. Nobody reads the response, and the server is not
+		// the cause of the error.
 		c.Set(abandonedKey, true)
 		if !fault.HasCode(err, fault.CodeOutcomeUnknown) {
 			err = fault.Unavailable(err)
@@ -61,7 +61,7 @@ func (a *API) writeError(c *gin.Context, err error) {
 		Permission: f.Permission, RequestID: op.RequestID(ctx), Details: f.Details,
 	}}, json.Deterministic(true))
 	if merr != nil {
-		a.cfg.Log.ErrorContext(ctx, "envelope", slog.Any("error", merr))
+		a.cfg.Log.ErrorContext(ctx, "cannot encode the error response", slog.Any("error", merr))
 		text = []byte(`{"error":{"code":"INTERNAL","message":"Something went wrong on the server.","requestId":"` + op.RequestID(ctx) + `"}}`)
 	}
 	c.Abort()

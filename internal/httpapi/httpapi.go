@@ -2,9 +2,11 @@
 // requests strictly, authenticates the caller, and writes responses and the error
 // envelope. It is the only package that imports gin.
 //
-// It guarantees: only well-formed input of the operation's type reaches an operation; every
-// response has a request id; a panic becomes a 500; credentials and query strings are never
-// logged.
+// It guarantees:
+//   - Only well-formed input of the operation's type reaches an operation.
+//   - Every response has a request id.
+//   - A panic becomes a 500.
+//   - Credentials and query strings are never logged.
 package httpapi
 
 import (

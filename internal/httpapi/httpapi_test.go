@@ -258,15 +258,15 @@ func TestOperation_InternalErrorsAreHidden(t *testing.T) {
 			t.Fatalf("%s: got %d %+v, want 500 INTERNAL", path, w.Code, e)
 		}
 		if body := w.Body.String(); strings.Contains(body, "hunter2") || strings.Contains(body, "secret-of-the-panic") {
-			t.Fatalf("%s: the response reveals internals: %s", path, body)
+			t.Fatalf("%s: got %s, want a response without the cause of the error", path, body)
 		}
 		if !strings.Contains(log.String(), e.RequestID) {
-			t.Errorf("the log does not contain the request id %s", e.RequestID)
+			t.Errorf("%s: got a log without the request id %s of the response, want it logged", path, e.RequestID)
 		}
 	}
 	w, _ := serve(api, httptest.NewRequest(http.MethodGet, "/api/busy", nil))
 	if w.Code != 503 || w.Header().Get("Retry-After") != "2" {
-		t.Errorf("/api/busy: got %d with Retry-After %q, want 503", w.Code, w.Header().Get("Retry-After"))
+		t.Errorf("/api/busy: got %d with Retry-After %q, want 503 with 2", w.Code, w.Header().Get("Retry-After"))
 	}
 }
 
@@ -282,7 +282,7 @@ func TestLog_ContainsNoCredential(t *testing.T) {
 	}
 	for _, secret := range []string{"query-secret", "header-secret", "body-secret"} {
 		if strings.Contains(log.String(), secret) {
-			t.Errorf("the log contains %s: %s", secret, log.String())
+			t.Errorf("log: got %s, want it without %s", log.String(), secret)
 		}
 	}
 }
@@ -300,7 +300,7 @@ func TestRequestID_FromClientOrGenerated(t *testing.T) {
 	}
 }
 
-func TestPeer_UsesForwardedHeadersOfTrustedProxiesOnly(t *testing.T) {
+func TestClientAddress_UsesForwardedHeadersOfTrustedProxiesOnly(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		note   string
@@ -320,7 +320,7 @@ func TestPeer_UsesForwardedHeadersOfTrustedProxiesOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		if out.Client != c.client || out.Secure != c.secure {
-			t.Errorf("%s: got %s %v, want %s %v", c.note, out.Client, out.Secure, c.client, c.secure)
+			t.Errorf("%s: got client %s, https %t; want %s, %t", c.note, out.Client, out.Secure, c.client, c.secure)
 		}
 	}
 }
@@ -347,10 +347,10 @@ func TestAPI_BuiltInRoutes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if doc.OpenAPI != "3.1.0" || doc.Paths["/api/things/{id}/echo"]["post"].OperationID != "echo" {
-		t.Errorf("/openapi.json lacks the operation: %s", w.Body)
+		t.Errorf("/openapi.json: got %s, want version 3.1.0 with the operation echo", w.Body)
 	}
 	if w.Header().Get("X-Content-Type-Options") != "nosniff" || w.Header().Get("Content-Security-Policy") == "" {
-		t.Error("/openapi.json: security headers are missing")
+		t.Errorf("/openapi.json: got headers %v, want X-Content-Type-Options and Content-Security-Policy", w.Header())
 	}
 }
 
@@ -384,7 +384,7 @@ func TestServe_CompletesRequestsOnShutdown(t *testing.T) {
 		t.Errorf("request during the shutdown: got %d, want 418", got)
 	}
 	if err := <-done; err != nil {
-		t.Errorf("Serve: got %v", err)
+		t.Errorf("Serve after a shutdown: got %v, want no error", err)
 	}
 }
 
@@ -392,7 +392,7 @@ func FuzzBearer(f *testing.F) {
 	f.Add("Bearer x")
 	f.Fuzz(func(t *testing.T, header string) {
 		if token, ok := parseBearer(header); ok && (token == "" || strings.ContainsAny(token, " ,\t") || len(header) != len(token)+len("Bearer ")) {
-			t.Fatalf("bearer(%q): got %q", header, token)
+			t.Fatalf("parseBearer(%q): got %q, want the text after one space, without a space, tab or comma", header, token)
 		}
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestServe_LimitsHeaders sends hostile requests: too large headers are rejected, and
-// incomplete headers time out.
+// TestServe_LimitsHeaders sends too large headers, which are rejected, and incomplete
+// headers, which time out.
 func TestServe_LimitsHeaders(t *testing.T) {
 	t.Parallel()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -30,7 +30,7 @@ func TestServe_LimitsHeaders(t *testing.T) {
 	defer func() {
 		stop()
 		if err := <-done; err != nil {
-			t.Errorf("Serve: got %v", err)
+			t.Errorf("Serve after a shutdown: got %v, want no error", err)
 		}
 	}()
 	// status sends text and returns the status of the response, or 0 if the connection ends.
@@ -50,7 +50,7 @@ func TestServe_LimitsHeaders(t *testing.T) {
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil {
 			if late := net.Error(nil); errors.As(err, &late) && late.Timeout() {
-				t.Errorf("%.30q: the connection was not closed", text)
+				t.Errorf("%.30q: got an open connection, want it closed after %s", text, readHeaderTimeout)
 			}
 			return 0
 		}

@@ -41,9 +41,9 @@ func (a *API) Mount(path, name string, h http.Handler) {
 	})
 }
 
-// checkOwnHost rejects requests that a page of another site sends through a user's browser: an
-// Origin with another host, and (DNS rebinding) a host name that such a page has bound to
-// the address of a server on the user's machine.
+// checkOwnHost rejects requests that a page of another site sends through a user's browser.
+// Such a request has an Origin with another host. In a DNS rebinding attack, it has a host
+// name that the page has bound to the address of a server on the user's machine.
 // Source: the Model Context Protocol, Transports, Security Warning.
 func (a *API) checkOwnHost(r *http.Request) error {
 	for _, value := range r.Header.Values("Origin") {

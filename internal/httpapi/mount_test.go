@@ -52,7 +52,7 @@ func TestMount_ChecksCredentialAndOrigin(t *testing.T) {
 		before := served
 		a.ServeHTTP(w, r)
 		if w.Code != tc.status || (served > before) != (tc.status == 202) || w.Header().Get("X-Request-Id") == "" || (w.Header().Get("WWW-Authenticate") != "") != (tc.status == 401) {
-			t.Errorf("%s: got %d %v %s", name, w.Code, w.Header(), w.Body)
+			t.Errorf("%s: got %d %v %s, served %t; want %d with a request id, served only with 202", name, w.Code, w.Header(), w.Body, served > before, tc.status)
 		}
 	}
 }

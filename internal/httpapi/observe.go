@@ -81,7 +81,8 @@ func (a *API) record(c *gin.Context, r op.Request, took time.Duration) {
 	a.cfg.Log.LogAttrs(c.Request.Context(), level, "request", attrs...)
 }
 
-// requestID returns the client's request id if it is a UUID, because audit entries store UUIDs; otherwise a new one.
+// requestID returns the client's request id if it is a UUID, otherwise a new one. Audit
+// entries store it, and their column has the type uuid.
 func requestID(r *http.Request) string {
 	if id, err := op.ParseUUID(r.Header.Get("X-Request-Id")); err == nil {
 		return string(id)
@@ -89,8 +90,8 @@ func requestID(r *http.Request) string {
 	return string(uid.Random())
 }
 
-// clientAddress returns the client's address and reports whether the request came over https. It uses
-// forwarded headers only from trusted proxies.
+// clientAddress returns the client's address, and reports whether the request came over
+// https. It uses X-Forwarded-For and X-Forwarded-Proto only from trusted proxies.
 func (a *API) clientAddress(r *http.Request) (string, bool) {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

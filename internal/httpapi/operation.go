@@ -26,9 +26,9 @@ func (a *API) newOperationHandler(b op.Bound) gin.HandlerFunc {
 		ctx := c.Request.Context()
 		if b.Access != op.Public {
 			cred, err := readCredential(c.Request, b.Module)
-			var who *principal.Principal
+			var caller *principal.Principal
 			if err == nil {
-				who, err = a.cfg.Auth.Authenticate(ctx, cred)
+				caller, err = a.cfg.Auth.Authenticate(ctx, cred)
 			}
 			if err == nil && !cred.Bearer && b.Effect.Changes() {
 				err = checkSameOrigin(c.Request)
@@ -37,14 +37,14 @@ func (a *API) newOperationHandler(b op.Bound) gin.HandlerFunc {
 				a.writeError(c, err)
 				return
 			}
-			ctx = principal.NewContext(ctx, who)
+			ctx = principal.NewContext(ctx, caller)
 		}
 		body, err := readBody(c.Request, hasBody, b.MaxBody)
 		if err != nil {
 			a.writeError(c, err)
 			return
 		}
-		// URL.Query ignores malformed pairs, which could drop a filter.
+		// Not URL.Query: it ignores malformed pairs, which could drop a filter.
 		query, err := url.ParseQuery(c.Request.URL.RawQuery)
 		if err != nil {
 			a.writeError(c, fault.Validation("query", "The query string is malformed: separate pairs by &, and encode a literal % as %25.").WithCause(err))
@@ -75,9 +75,9 @@ type SessionResponse interface {
 	SessionCookie() (token string, expires time.Time)
 }
 
-// sessionCookies returns the cookies of the response. Over https the name has the __Host-
-// prefix. Ending a session deletes the cookies of both names.
-func sessionCookies(k SessionResponse, secure bool) []*http.Cookie {
+// sessionCookies returns the cookies of the response. Over https, the name has the prefix
+// __Host-. At the end of a session, the cookies of both names are deleted.
+func sessionCookies(r SessionResponse, secure bool) []*http.Cookie {
 	cookie := func(name string, secure bool, token string, expires time.Time) *http.Cookie {
 		c := &http.Cookie{Name: name, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: secure, Expires: expires}
 		if token == "" {
@@ -85,7 +85,7 @@ func sessionCookies(k SessionResponse, secure bool) []*http.Cookie {
 		}
 		return c
 	}
-	token, expires := k.SessionCookie()
+	token, expires := r.SessionCookie()
 	switch {
 	case token == "" && secure:
 		return []*http.Cookie{cookie(SecureSessionCookie, true, "", expires), cookie(SessionCookie, true, "", expires)}
@@ -97,8 +97,8 @@ func sessionCookies(k SessionResponse, secure bool) []*http.Cookie {
 }
 
 func (a *API) writeResponse(c *gin.Context, o *op.Operation, out any) {
-	if k, ok := out.(SessionResponse); ok {
-		for _, cookie := range sessionCookies(k, op.RequestOf(c.Request.Context()).Secure) {
+	if r, ok := out.(SessionResponse); ok {
+		for _, cookie := range sessionCookies(r, op.RequestOf(c.Request.Context()).Secure) {
 			http.SetCookie(c.Writer, cookie)
 		}
 	}
@@ -118,8 +118,9 @@ func (a *API) writeResponse(c *gin.Context, o *op.Operation, out any) {
 	c.Data(o.Status, "application/json", text)
 }
 
-// readBody reads the whole body: JSON with the right content type and at most limit bytes.
-func readBody(r *http.Request, want bool, limit int64) ([]byte, error) {
+// readBody reads a body of at most limit bytes. If the operation has a body, its content
+// type must be JSON. A body of an operation without one is returned too: b.Read rejects it.
+func readBody(r *http.Request, hasBody bool, limit int64) ([]byte, error) {
 	if r.Body == nil || r.ContentLength == 0 {
 		return nil, nil
 	}
@@ -137,15 +138,15 @@ func readBody(r *http.Request, want bool, limit int64) ([]byte, error) {
 	if len(body) == 0 {
 		return nil, nil
 	}
-	if !want {
+	if !hasBody {
 		return body, nil
 	}
-	kinds := r.Header.Values("Content-Type")
-	if len(kinds) != 1 {
+	types := r.Header.Values("Content-Type")
+	if len(types) != 1 {
 		return nil, errUnsupported()
 	}
-	kind, params, err := mime.ParseMediaType(kinds[0])
-	if charset := params["charset"]; err != nil || kind != "application/json" || (charset != "" && !strings.EqualFold(charset, "utf-8")) {
+	mediaType, params, err := mime.ParseMediaType(types[0])
+	if charset := params["charset"]; err != nil || mediaType != "application/json" || (charset != "" && !strings.EqualFold(charset, "utf-8")) {
 		return nil, errUnsupported()
 	}
 	return body, nil

@@ -119,18 +119,18 @@ func TestListAuditEntries_FiltersAndPages(t *testing.T) {
 	}
 	page := list(map[string][]string{"action": {contract.ActionOrganisationCreated}, "actorId": {string(r.acme.people["admin"])}, "limit": {"2"}})
 	if len(page.Items) != 2 || page.NextCursor == "" || page.Items[0].ResourceID != string(ids[2]) || page.Items[0].Seq <= page.Items[1].Seq {
-		t.Fatalf("first page: got %+v", page)
+		t.Fatalf("first page: got %+v, want the newest 2 entries and a cursor", page)
 	}
 	page = list(map[string][]string{"action": {contract.ActionOrganisationCreated}, "actorId": {string(r.acme.people["admin"])}, "limit": {"2"}, "cursor": {page.NextCursor}})
 	if len(page.Items) != 1 || page.NextCursor != "" || page.Items[0].ResourceID != string(ids[0]) {
-		t.Fatalf("second page: got %+v", page)
+		t.Fatalf("second page: got %+v, want the oldest entry and no cursor", page)
 	}
 	e := page.Items[0]
 	if len(e.Hash) != 64 || e.CorrelationID == "" || e.Module != contract.Module || e.CreatedAt.Location() != time.UTC {
-		t.Errorf("entry: got %+v", e)
+		t.Errorf("entry: got %+v, want a hash of 64 digits, a correlation id, the module and a UTC time", e)
 	}
 	if text, err := json.Marshal(e); err != nil || !containsText(text, `"type":"CUSTOMER"`) {
-		t.Errorf("entry as JSON: got %s, %v", text, err)
+		t.Errorf("entry as JSON: got %s, %v, want the type CUSTOMER", text, err)
 	}
 	if n := len(list(map[string][]string{"resourceId": {string(ids[1])}}).Items); n != 1 {
 		t.Errorf("resourceId: got %d entries, want 1", n)
@@ -214,10 +214,10 @@ VALUES ($1, $2, now(), $3, 'access', 'task.update', 'tracker', true, '{"n":1}', 
 	d := get(withSubject)
 	if text, err := json.Marshal(d.Subject); err != nil || string(text) != document || d.SubjectStatus != contract.SubjectVerified ||
 		d.SubjectDigest != hex.EncodeToString(digest[:]) || d.ID != withSubject || !d.Allow {
-		t.Errorf("verified subject: got %+v, %v", d, err)
+		t.Errorf("verified subject: got %+v, %v, want the stored document and digest", d, err)
 	}
 	if d := get(withoutSubject); d.Subject != nil || d.SubjectStatus != "" || d.SubjectDigest != "" {
-		t.Errorf("without a subject: got %+v", d)
+		t.Errorf("decision without a subject: got %+v, want no subject, status or digest", d)
 	}
 	for name, call := range map[string]request{
 		"unknown": pathRequest(admin, "decisionId", uid.New(), nil), "another tenant's": pathRequest(stranger, "decisionId", withSubject, nil),
@@ -231,7 +231,7 @@ VALUES ($1, $2, now(), $3, 'access', 'task.update', 'tracker', true, '{"n":1}', 
 	r.exec(`ALTER TABLE audit.decision_subjects DROP CONSTRAINT decision_subjects_digest_is_the_documents`)
 	r.exec(`UPDATE audit.decision_subjects SET document = '{"subject":{"grants":{"task.update":{"tenant":true}}}}'`)
 	if d := get(withSubject); d.Subject != nil || d.SubjectStatus != contract.SubjectAltered || d.SubjectDigest != hex.EncodeToString(digest[:]) {
-		t.Errorf("altered subject: got %+v", d)
+		t.Errorf("altered subject: got %+v, want the status %s and no subject", d, contract.SubjectAltered)
 	}
 }
 
@@ -269,7 +269,7 @@ func TestListEvents_ReturnsOwnTenantOnly(t *testing.T) {
 	o := must[contract.Organisation](r, "create-organisation", request{token: admin, body: body(fields{"name": "One"})})
 	page := must[op.Page[contract.EventRecord]](r, "list-events", request{token: admin, query: map[string][]string{"aggregateId": {string(o.ID)}}})
 	if len(page.Items) != 1 || page.Items[0].Type != contract.EventOrganisationCreated || page.Items[0].ActorID != r.acme.people["admin"] {
-		t.Fatalf("list-events: got %+v", page)
+		t.Fatalf("list-events: got %+v, want the creation of the organisation by the administrator", page)
 	}
 	globex := must[op.Page[contract.EventRecord]](r, "list-events", request{token: r.login("admin@globex.example"), query: map[string][]string{"aggregateId": {string(o.ID)}}})
 	if len(globex.Items) != 0 {
@@ -312,10 +312,10 @@ VALUES ($1, $2, $3, $4, $5, 'directory.user.updated', 'user:x', '{}', now())`, t
 	}
 	token, admin := r.login("member@acme.example"), r.login("admin@acme.example")
 	if got := list(token); len(got) != 1 || got[0].ID != own || got[0].ReadAt != nil {
-		t.Errorf("member: got %+v", got)
+		t.Errorf("list-notifications by the member: got %+v, want their unread notification", got)
 	}
 	if got := list(admin); len(got) != 1 || got[0].ID != all {
-		t.Errorf("administrator: got %+v", got)
+		t.Errorf("list-notifications by the administrator: got %+v, want the notification of the whole tenant", got)
 	}
 	must[op.None](r, "mark-notification-read", pathRequest(token, "notificationId", own, nil))
 	if got := list(token); got[0].ReadAt == nil {

@@ -79,7 +79,7 @@ func TestIssueServiceKey_ReturnsKeyAndRecordsIt(t *testing.T) {
 		}
 	}
 	if text := body(must[op.Page[contract.Key]](r, "list-keys", request{token: admin, query: url.Values{"serviceUserId": {string(user)}}})); contains(text, signature) || !contains(text, string(k.ID)) {
-		t.Errorf("list-keys: got %s", text)
+		t.Errorf("list-keys: got %s, want the id of the key and no signature", text)
 	}
 }
 
@@ -346,7 +346,7 @@ func TestRevokeKey_RequiresOwnerOrServicePermission(t *testing.T) {
 
 	first := must[contract.Key](r, name, revoke(admin, service.ID, true, "rotated"))
 	if first.RevokedAt == nil || first.RevokedBy != r.acme.people["admin"] || first.RevokeReason != "rotated" {
-		t.Errorf("revoke-key: got %+v", first)
+		t.Errorf("revoke-key: got %+v, want the time, the administrator and the reason", first)
 	}
 	r.wantFault("me", request{token: service.Token}, fault.CodeUnauthorized, "")
 	again := must[contract.Key](r, name, revoke(admin, service.ID, true, "again"))

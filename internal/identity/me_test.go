@@ -54,13 +54,13 @@ func TestListOrgs_ReturnsUsableOrganisations(t *testing.T) {
 	admin := r.acme.people["admin"]
 	first := must[contract.OrganisationsOut](r, "list-orgs", request{token: r.login("admin@acme.example")})
 	if len(first.Items) != 1 || first.Degraded || !first.Items[0].Default || first.Items[0].OrganisationID != r.acme.organisation || first.Items[0].TenantID != r.acme.id {
-		t.Fatalf("one membership: got %+v", first)
+		t.Fatalf("one membership: got %+v, want the organisation in acme as default", first)
 	}
 	r.exec(`INSERT INTO identity.memberships (tenant_id, user_id) VALUES ($1, $2)`, r.globex.id, admin)
 	session := r.login("admin@acme.example")
 	both := must[contract.OrganisationsOut](r, "list-orgs", request{token: session})
 	if len(both.Items) != 2 || !both.Items[0].Default || both.Items[1].Default || both.Items[1].OrganisationID != r.globex.organisation {
-		t.Fatalf("two memberships: got %+v", both)
+		t.Fatalf("two memberships: got %+v, want acme as default and the organisation in globex", both)
 	}
 	// Each listed organisation can be selected by its id or its tenant's id.
 	for _, o := range both.Items {
@@ -94,7 +94,7 @@ func TestListOrgs_ServicePrincipal_ReturnsHomeTenantOnly(t *testing.T) {
 	key := must[contract.IssuedKey](r, "issue-service-key", request{token: r.login("admin@acme.example"), body: body(fields{"label": "ci", "targetUserId": user})})
 	out := must[contract.OrganisationsOut](r, "list-orgs", request{token: key.Token})
 	if len(out.Items) != 1 || out.Items[0].TenantID != r.acme.id {
-		t.Errorf("list-orgs: got %+v", out)
+		t.Errorf("list-orgs of a service principal: got %+v, want acme only", out)
 	}
 	r.wantFault("me", request{token: key.Token, actAs: string(r.globex.id)}, fault.CodeForbidden, "not allowed")
 }

@@ -88,8 +88,8 @@ JOIN identity.users u ON u.id = a.user_id
 WHERE a.tenant_id = @tenant AND r.name = @role AND a.scope = 'tenant' AND a.user_id <> @besides
   AND m.status = 'ACTIVE' AND u.status = 'ACTIVE' AND u.principal_kind = 'HUMAN'`
 
-// countAdministrators counts the active people, except one, who hold the role in the whole
-// tenant.
+// countAdministrators counts the active people who hold the role in the whole tenant. It
+// does not count the excluded person.
 func countAdministrators(ctx context.Context, q postgres.Querier, tenant, excluded op.UUID, role string) (int, error) {
 	var n int
 	err := q.QueryRow(ctx, countAdministratorsSQL, postgres.Args{"tenant": tenant, "besides": excluded, "role": role}).Scan(&n)

@@ -33,7 +33,7 @@ func TestCreateMembership_AcrossTenantsOfOffice(t *testing.T) {
 
 	m := must[contract.Membership](r, "create-membership", join(nil))
 	if m.TenantID != r.acme.id || m.UserID != someone || m.OrganisationID != r.acme.organisation || m.Status != contract.MembershipActive {
-		t.Errorf("create-membership: got %+v", m)
+		t.Errorf("create-membership: got %+v, want an active membership in the organisation of acme", m)
 	}
 	for _, tenant := range []op.UUID{office.id, r.acme.id} {
 		if !r.hasCriticalEntry(tenant, contract.ActionMembershipCreated, someone) || !r.hasEvent(tenant, contract.EventMembershipCreated, someone) {

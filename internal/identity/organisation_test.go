@@ -15,11 +15,11 @@ func TestOrganisations_CreateUpdateAndList(t *testing.T) {
 	admin := r.login("admin@acme.example")
 	o := must[contract.Organisation](r, "create-organisation", request{token: admin, body: body(fields{"name": " Supplier ", "type": "SUPPLIER"})})
 	if o.Name != "Supplier" || o.TenantID != r.acme.id || o.Type != "SUPPLIER" || o.VerificationStatus != "UNVERIFIED" {
-		t.Errorf("create-organisation: got %+v", o)
+		t.Errorf("create-organisation: got %+v, want the trimmed name, acme, SUPPLIER and UNVERIFIED", o)
 	}
 	got := must[contract.Organisation](r, "update-organisation", pathRequest(admin, "organisationId", o.ID, fields{"name": "Supplier SpA", "type": "PARTNER", "verificationStatus": "VERIFIED"}))
 	if got.Name != "Supplier SpA" || got.Type != "PARTNER" || got.VerificationStatus != "VERIFIED" {
-		t.Errorf("update-organisation: got %+v", got)
+		t.Errorf("update-organisation: got %+v, want the new name, type and verification status", got)
 	}
 	if read := must[contract.Organisation](r, "get-organisation", pathRequest(admin, "organisationId", o.ID, nil)); *read != *got {
 		t.Errorf("get-organisation: got %+v, want %+v", read, got)
@@ -47,7 +47,7 @@ func TestOrganisations_CreateUpdateAndList(t *testing.T) {
 	}
 	page := must[op.Page[contract.Organisation]](r, "list-organisations", request{token: admin, query: map[string][]string{"type": {"PARTNER"}, "verificationStatus": {"VERIFIED"}}})
 	if len(page.Items) != 1 || page.Items[0].ID != o.ID {
-		t.Errorf("verified partners: got %+v", page.Items)
+		t.Errorf("list-organisations of verified partners: got %+v, want one", page.Items)
 	}
 }
 

@@ -71,7 +71,7 @@ func TestProvision_AsOwnerSubjectToRowLevelSecurity(t *testing.T) {
 	p := &identity.Provisioner{Policies: r.engine, Clock: r.clock}
 	first, err := p.Run(ctx, conn, managed.id, managed.organisation)
 	if err != nil || !first.Changed() {
-		t.Fatalf("first run: got %+v, %v", first, err)
+		t.Fatalf("first run: got %+v, %v, want changes", first, err)
 	}
 	second, err := p.Run(ctx, conn, managed.id, managed.organisation)
 	if err != nil || second.Changed() {

@@ -31,7 +31,7 @@ func TestAuthenticate_ComparesConstantNumberOfPasswords(t *testing.T) {
 		p := &localProvider{accounts: db.Pool(t, postgres.RoleAuth), passwords: counter}
 		known, proven, err := p.authenticate(t.Context(), email, "not the password", "")
 		if err != nil || len(known) != accounts || len(proven) != 0 {
-			t.Errorf("%s: got %d known and %d proven accounts, %v", email, len(known), len(proven), err)
+			t.Errorf("%s: got %d known and %d proven accounts, %v, want %d and 0", email, len(known), len(proven), err, accounts)
 		}
 		if counter.n != maxTriedAccounts {
 			t.Errorf("%s: got %d comparisons, want %d", email, counter.n, maxTriedAccounts)

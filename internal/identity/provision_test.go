@@ -32,11 +32,11 @@ func TestProvision_CreatesRegisteredPrincipals(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !report.Changed() || len(report.Profiles) != 2 {
-		t.Fatalf("report: got %+v", report)
+		t.Fatalf("report: got %+v, want changes of 2 profiles", report)
 	}
 	for _, p := range report.Profiles {
 		if !p.Verified || len(p.Changes) == 0 {
-			t.Errorf("profile: got %+v", p)
+			t.Errorf("profile: got %+v, want it verified, with changes", p)
 		}
 		got := queryValue[string](r, `SELECT concat_ws('/', u.principal_kind, u.integration_key, u.status, m.status, m.organisation_id) FROM identity.users u
 			JOIN identity.memberships m ON m.tenant_id = u.home_tenant_id AND m.user_id = u.id WHERE u.id = $1`, p.UserID)
@@ -134,11 +134,11 @@ func TestProvision_RollsBackFailedProfilesOnly(t *testing.T) {
 	r.exec(`DELETE FROM identity.role_assignments a USING identity.users u WHERE u.id = a.user_id AND u.principal_kind = 'SERVICE'`)
 	report, err := r.runProvision(r.acme)
 	if err == nil || !strings.Contains(err.Error(), "multi-llm-review") || !strings.Contains(err.Error(), "not active") || strings.Contains(err.Error(), "spec-wiki-sync") {
-		t.Errorf("suspended principal: got %v", err)
+		t.Errorf("suspended principal: got %v, want an error that names only multi-llm-review as not active", err)
 	}
 	for _, p := range report.Profiles {
 		if p.Verified != (p.IntegrationKey == "spec-wiki-sync") {
-			t.Errorf("profile: got %+v", p)
+			t.Errorf("profile: got %+v, want only spec-wiki-sync verified", p)
 		}
 	}
 	if n := queryValue[int](r, `SELECT count(*) FROM identity.role_assignments a JOIN identity.users u ON u.id = a.user_id WHERE u.integration_key = 'multi-llm-review'`); n != 0 {

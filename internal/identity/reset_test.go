@@ -66,7 +66,7 @@ func TestResetUserPassword_SendsLinkAndRevokesSessions(t *testing.T) {
 	}
 	started := must[contract.PasswordResetStarted](r, "reset-user-password", pathRequest(admin, "userId", member, nil))
 	if started.UserID != member || started.Email != "member@acme.example" {
-		t.Errorf("reset-user-password: got %+v", started)
+		t.Errorf("reset-user-password: got %+v, want the id and the address of the member", started)
 	}
 	r.login("member@acme.example") // the old password still works
 	r.runResetJobs()
@@ -98,7 +98,7 @@ func TestResetUserPassword_SendsLinkAndRevokesSessions(t *testing.T) {
 		t.Errorf("login with the new password: got %v", err)
 	}
 	if err := r.resetPassword(tokens[0], "a third long secret"); fault.From(err) == nil || !strings.Contains(err.Error(), "unknown, used or expired") {
-		t.Errorf("second use of the token: got %v", err)
+		t.Errorf("second use of the token: got %v, want \"unknown, used or expired\"", err)
 	}
 	for _, action := range []string{contract.ActionResetStarted, contract.ActionPasswordReset} {
 		if !r.hasCriticalEntry(r.acme.id, action, member) {

@@ -20,7 +20,7 @@ func TestRoles_CreateUpdateAndDelete(t *testing.T) {
 		"name": " Helper ", "description": "Helps.", "permissions": []string{"tasks.read", "projects.read", "tasks.read"},
 	})})
 	if created.Name != "Helper" || created.Kind != contract.RoleStandard || created.Default || !slices.Equal(created.Permissions, []string{"projects.read", "tasks.read"}) {
-		t.Errorf("create-role: got %+v", created)
+		t.Errorf("create-role: got %+v, want a standard role with trimmed name and sorted permissions", created)
 	}
 	if !r.hasCriticalEntry(r.acme.id, contract.ActionRoleCreated, created.ID) || !r.hasEvent(r.acme.id, contract.EventRoleCreated, created.ID) {
 		t.Error("no critical audit entry or no event")
@@ -32,7 +32,7 @@ func TestRoles_CreateUpdateAndDelete(t *testing.T) {
 	r.wantFault("create-role", request{token: admin, body: body(fields{"name": " "})}, fault.CodeValidation, "name")
 	got := must[contract.Role](r, "update-role", pathRequest(admin, "roleId", created.ID, fields{"name": "Aide", "description": ""}))
 	if got.Name != "Aide" || got.Description != "" {
-		t.Errorf("update-role: got %+v", got)
+		t.Errorf("update-role: got %+v, want the name Aide and no description", got)
 	}
 	r.wantFault("update-role", pathRequest(admin, "roleId", created.ID, fields{"name": "Member"}), fault.CodeConflict, "default role")
 	member := r.roleID(r.acme.id, "Member")
@@ -57,7 +57,7 @@ func TestGrantPermission_TakesEffectImmediately(t *testing.T) {
 	r.wantFault("list-users", request{token: token}, fault.CodeForbidden, "user.read")
 	got := must[contract.Role](r, "grant-permission", pathRequest(admin, "roleId", role, fields{"permission": "user.read"}))
 	if !slices.Contains(got.Permissions, "user.read") {
-		t.Errorf("grant-permission: got %v", got.Permissions)
+		t.Errorf("grant-permission: got permissions %v, want user.read among them", got.Permissions)
 	}
 	must[op.Page[contract.User]](r, "list-users", request{token: token})
 	must[contract.Role](r, "grant-permission", pathRequest(admin, "roleId", role, fields{"permission": "user.read"}))
@@ -93,7 +93,7 @@ func TestGrantPermission_RestoresGrantOfServiceRole(t *testing.T) {
 	must[contract.Role](r, "revoke-permission", revoke)
 	got := must[contract.Role](r, "grant-permission", pathRequest(admin, "roleId", role, fields{"permission": "wiki:page:write"}))
 	if !slices.Equal(got.Permissions, []string{"wiki:page:write"}) {
-		t.Errorf("grant-permission: got %v", got.Permissions)
+		t.Errorf("grant-permission: got permissions %v, want wiki:page:write only", got.Permissions)
 	}
 	// A permission that is registered for one role cannot be granted to another one.
 	r.wantFault("grant-permission", pathRequest(admin, "roleId", r.roleID(r.acme.id, "Member"), fields{"permission": "wiki:page:write"}), fault.CodeForbidden, "wiki:page:write")
@@ -241,7 +241,7 @@ func TestCreateRole_RejectsDefaultNamesInOtherSpellings(t *testing.T) {
 			Change: authz.CreateRole, Actor: r.subject(admin), Spelling: identity.FoldedName(role.Name),
 		})
 		if err != nil || v.Allow {
-			t.Errorf("folded name of %s: got allowed, want denied; error %v", role.Name, err)
+			t.Errorf("create-role with the folded name of %s: got allow %t and error %v, want a denial", role.Name, v.Allow, err)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func TestLogin_CreatesSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out.TenantID != r.acme.id || out.User.ID != r.acme.people["admin"] || out.User.Email != "admin@acme.example" || out.User.Clearance != "SECRET" {
-		t.Errorf("login: got %+v", out)
+		t.Errorf("login: got %+v, want the administrator of acme with clearance SECRET", out)
 	}
 	if lifetime := out.ExpiresAt.Sub(before); lifetime < 12*time.Hour-2*time.Second || lifetime > 12*time.Hour+time.Minute {
 		t.Errorf("got a lifetime of %s, want 12 hours", lifetime)
@@ -114,7 +114,7 @@ func TestLogin_ReturnsReasonOfCredentialCheck(t *testing.T) {
 		r.exec(c.changeSQL, r.acme.people["member"])
 		_, err := r.tryLogin("member@acme.example", testPassword, nil)
 		if f := fault.From(err); f == nil || f.Code != fault.CodeUnauthorized || f.Reason != c.reason {
-			t.Errorf("%s: got %v", c.reason, err)
+			t.Errorf("login: got %v, want UNAUTHORIZED with the reason %s", err, c.reason)
 		}
 		r.exec(c.restoreSQL, r.acme.people["member"])
 		if _, err := r.tryLogin("member@acme.example", testPassword, nil); err != nil {
@@ -132,11 +132,11 @@ func TestLogin_SelectsTenant(t *testing.T) {
 	        SELECT tenant_id, gen_random_uuid(), $2, id, 'organisation', $3 FROM identity.roles WHERE tenant_id = $1 AND name = 'Reviewer'`, r.globex.id, member, r.globex.organisation)
 	home, err := r.tryLogin("member@acme.example", testPassword, nil)
 	if err != nil || home.TenantID != r.acme.id {
-		t.Fatalf("home tenant: got %+v, %v", home, err)
+		t.Fatalf("login without tenantId: got %+v, %v, want the home tenant acme", home, err)
 	}
 	away, err := r.tryLogin("member@acme.example", testPassword, fields{"tenantId": r.globex.id})
 	if err != nil || away.TenantID != r.globex.id || away.User.Clearance != "RESTRICTED" {
-		t.Fatalf("tenantId of another tenant: got %+v, %v", away, err)
+		t.Fatalf("login with tenantId of another tenant: got %+v, %v, want globex with clearance RESTRICTED", away, err)
 	}
 	claims, err := r.tokens.Verify(away.Token, token.Session)
 	if err != nil {
@@ -153,7 +153,7 @@ func TestLogin_SelectsTenant(t *testing.T) {
 	}
 	_, err = r.tryLogin("member@acme.example", testPassword, fields{"tenantId": uid.New()})
 	if f := fault.From(err); f == nil || f.Code != fault.CodeUnauthorized || f.Reason != principal.ReasonNotInTenant {
-		t.Errorf("unknown tenant: got %v", err)
+		t.Errorf("login with an unknown tenantId: got %v, want UNAUTHORIZED with the reason %s", err, principal.ReasonNotInTenant)
 	}
 }
 
@@ -173,7 +173,7 @@ func TestLogin_WithTwoAccounts_RequiresTenantID(t *testing.T) {
 	}
 	out, err := r.tryLogin("both@example.com", testPassword, fields{"tenantId": r.globex.id})
 	if err != nil || out.User.ID != r.globex.people["member"] {
-		t.Errorf("with tenantId: got %+v, %v", out, err)
+		t.Errorf("login with tenantId: got %+v, %v, want the member of globex", out, err)
 	}
 }
 

@@ -60,7 +60,7 @@ func TestUpdateTenant_ValidatesSettings(t *testing.T) {
 	}))
 	read := must[contract.Tenant](r, "get-tenant", pathRequest(admin, "tenantId", r.acme.id, nil))
 	if read.DefaultLocale != "it-IT" || read.TimeZone != "Europe/Rome" || read.Currency != "EUR" || read.Name != "Acme SpA" || len(read.EnabledLocales) != 2 {
-		t.Errorf("get-tenant: got %+v", read)
+		t.Errorf("get-tenant after update-tenant: got %+v, want the new settings", read)
 	}
 	if !got.UpdatedAt.Equal(read.UpdatedAt) {
 		t.Errorf("update-tenant: got updatedAt %s, want %s", got.UpdatedAt, read.UpdatedAt)
@@ -81,7 +81,7 @@ func TestProgrammeOffice_ListsAdministeredTenantsOnly(t *testing.T) {
 		slugs = append(slugs, item.Slug)
 	}
 	if len(slugs) != 2 || slugs[0] != "acme" || slugs[1] != "northwind" {
-		t.Errorf("list-tenants: got %v", slugs)
+		t.Errorf("list-tenants: got %v, want acme and northwind", slugs)
 	}
 	if got := must[contract.Tenant](r, "get-tenant", pathRequest(admin, "tenantId", r.acme.id, nil)); got.OfficeID != office.id {
 		t.Errorf("get-tenant: got office %q", got.OfficeID)
@@ -108,7 +108,7 @@ func TestDisableTenant_TakesEffectImmediately(t *testing.T) {
 	session := must[contract.MeOut](r, "me", request{token: admin}).TokenID
 	disabled := must[contract.Tenant](r, "disable-tenant", pathRequest(admin, "tenantId", r.acme.id, fields{"reason": "unpaid"}))
 	if disabled.Enabled || disabled.DisabledAt == nil {
-		t.Errorf("disable-tenant: got %+v", disabled)
+		t.Errorf("disable-tenant: got %+v, want a disabled tenant with the time", disabled)
 	}
 	if _, err := r.call("list-users", request{token: acme}); err == nil {
 		t.Error("disabled tenant: request was accepted")
@@ -125,7 +125,7 @@ func TestDisableTenant_TakesEffectImmediately(t *testing.T) {
 	}
 	enabled := must[contract.Tenant](r, "enable-tenant", pathRequest(admin, "tenantId", r.acme.id, fields{}))
 	if !enabled.Enabled || enabled.DisabledAt != nil {
-		t.Errorf("enable-tenant: got %+v", enabled)
+		t.Errorf("enable-tenant: got %+v, want an enabled tenant", enabled)
 	}
 	must[op.Page[contract.User]](r, "list-users", request{token: acme})
 	r.wantFault("disable-tenant", pathRequest(admin, "tenantId", office.id, nil), fault.CodeConflict, "itself")
@@ -149,7 +149,7 @@ func TestCreateTenant_LimitsAdministratorClearanceToCallers(t *testing.T) {
 		t.Errorf("got %d tenants of rejected requests, want none", n)
 	}
 	if created := must[contract.CreateTenantOut](r, "create-tenant", fresh("internal", "INTERNAL")); created.Admin.Clearance != "INTERNAL" {
-		t.Errorf("create-tenant: got %+v", created.Admin)
+		t.Errorf("create-tenant: got %+v, want an administrator with clearance INTERNAL", created.Admin)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestCreateTenant_CreatesRolesOrganisationAndAdministrator(t *testing.T) {
 	created := must[contract.CreateTenantOut](r, "create-tenant", request{token: admin, body: body(fresh)})
 	if created.Tenant.OfficeID != office.id || created.Organisation.TenantID != created.Tenant.ID || created.Admin.OrganisationID != created.Organisation.ID ||
 		created.Admin.Clearance != "CONFIDENTIAL" {
-		t.Errorf("create-tenant: got %+v", created)
+		t.Errorf("create-tenant: got %+v, want the tenant of the office, its organisation and an administrator with clearance CONFIDENTIAL", created)
 	}
 	boss := r.login("boss@fresh.example")
 	roles := must[op.Page[contract.Role]](r, "list-roles", request{token: boss})

@@ -49,7 +49,7 @@ func TestCreateUser_ValidatesInput(t *testing.T) {
 	}
 	u := must[contract.User](r, "create-user", request{token: admin, body: body(good)})
 	if u.HomeTenantID != r.acme.id || u.Clearance != "RESTRICTED" || u.OrganisationID != r.acme.organisation || len(u.Roles) != 1 || u.Roles[0].Role != "Member" {
-		t.Errorf("create-user: got %+v", u)
+		t.Errorf("create-user: got %+v, want a member of acme with clearance RESTRICTED", u)
 	}
 	if !r.hasCriticalEntry(r.acme.id, contract.ActionUserCreated, u.ID) || !r.hasEvent(r.acme.id, contract.EventUserCreated, u.ID) {
 		t.Error("no critical audit entry or no event")
@@ -59,7 +59,7 @@ func TestCreateUser_ValidatesInput(t *testing.T) {
 		"principalKind": "AGENT", "email": "agent+coder@acme.example", "displayName": "Coder", "roles": []string{"Agent"},
 	})})
 	if agent.PrincipalKind != contract.KindAgent || agent.Status != contract.UserActive {
-		t.Errorf("create-user: got %+v", agent)
+		t.Errorf("create-user: got %+v, want an active agent", agent)
 	}
 }
 
@@ -74,13 +74,13 @@ func TestUpdateUser_ChangesNameAddressAndClearance(t *testing.T) {
 	r.wantFault("update-user", pathRequest(admin, "userId", member, fields{"displayName": nil}), fault.CodeValidation, "displayName")
 	u := must[contract.User](r, "update-user", pathRequest(admin, "userId", member, fields{"email": "m@acme.example", "displayName": "M", "clearance": "SECRET"}))
 	if u.Email != "m@acme.example" || u.DisplayName != "M" || u.Clearance != "SECRET" {
-		t.Errorf("update-user: got %+v", u)
+		t.Errorf("update-user: got %+v, want the new address, name and clearance", u)
 	}
 	if !r.hasCriticalEntry(r.acme.id, contract.ActionUserClearanceChanged, member) || !r.hasEvent(r.acme.id, contract.EventUserUpdated, member) {
 		t.Error("no critical audit entry or no event")
 	}
 	if u = must[contract.User](r, "update-user", pathRequest(admin, "userId", member, fields{"clearance": nil})); u.Clearance != "" {
-		t.Errorf("clearance null: got %q", u.Clearance)
+		t.Errorf("update-user with clearance null: got %q, want none", u.Clearance)
 	}
 	if n := queryValue[int](r, `SELECT count(*)::int FROM audit.entries WHERE changes::text LIKE '%another long%' OR changes::text LIKE '%@acme%'`); n != 0 {
 		t.Error("the audit log contains a secret or an address")
@@ -142,7 +142,7 @@ func TestSuspendUser_RevokesSessionsUntilNewLogin(t *testing.T) {
 	id := r.acme.people["member"]
 	u := must[contract.User](r, "suspend-user", pathRequest(admin, "userId", id, fields{"reason": "left"}))
 	if u.Status != contract.UserSuspended || !r.hasCriticalEntry(r.acme.id, contract.ActionUserSuspended, id) || !r.hasEvent(r.acme.id, contract.EventUserSuspended, id) {
-		t.Errorf("suspend-user: got %+v, or no critical audit entry or event", u)
+		t.Errorf("suspend-user: got %+v, want a suspended user, a critical audit entry and an event", u)
 	}
 	if _, err := r.call("me", request{token: member}); err == nil {
 		t.Error("suspended user: request was accepted")
@@ -170,10 +170,10 @@ func TestDeleteUser_DisablesAgentPermanently(t *testing.T) {
 	r.wantFault("update-user", pathRequest(admin, "userId", agent.ID, fields{"password": testPassword}), fault.CodeValidation, "password")
 	r.wantFault("update-user", pathRequest(admin, "userId", agent.ID, fields{"email": "coder@acme.example"}), fault.CodeValidation, "email")
 	if u := must[contract.User](r, "suspend-user", pathRequest(admin, "userId", agent.ID, fields{})); u.Status != contract.UserSuspended {
-		t.Errorf("suspend-user: got %+v", u)
+		t.Errorf("suspend-user: got %+v, want a suspended agent", u)
 	}
 	if u := must[contract.User](r, "delete-user", pathRequest(admin, "userId", agent.ID, nil)); u.Status != contract.UserDeleted {
-		t.Errorf("delete-user: got %+v", u)
+		t.Errorf("delete-user: got %+v, want a deleted agent", u)
 	}
 	r.wantFault("activate-user", pathRequest(admin, "userId", agent.ID, fields{}), fault.CodeConflict, "cannot be restored")
 	if u := must[contract.User](r, "get-user", pathRequest(admin, "userId", agent.ID, nil)); u.Status != contract.UserDeleted {
@@ -188,7 +188,7 @@ func TestServicePrincipal_CannotBeChangedByOperations(t *testing.T) {
 	admin := r.login("admin@acme.example")
 	u := must[contract.User](r, "get-user", pathRequest(admin, "userId", service, nil))
 	if u.IntegrationKey != "multi-llm-review" || len(u.Roles) != 1 {
-		t.Fatalf("get-user: got %+v", u)
+		t.Fatalf("get-user: got %+v, want the service principal multi-llm-review with one role", u)
 	}
 	role := r.roleID(r.acme.id, "Member")
 	r.wantFault("assign-role", pathRequest(admin, "roleId", role, fields{"userId": service}), fault.CodeConflict, "set by its registered profile")
@@ -220,7 +220,7 @@ func TestMemberOfOtherHomeTenant_CanBeChangedThroughMembershipOnly(t *testing.T)
 	must[contract.User](r, "update-user", pathRequest(admin, "userId", guest, fields{"clearance": "INTERNAL"}))
 	m := must[contract.Membership](r, "update-membership", pathRequest(admin, "userId", guest, fields{"status": "SUSPENDED"}))
 	if m.Status != contract.MembershipSuspended || m.Clearance != "INTERNAL" {
-		t.Errorf("update-membership: got %+v", m)
+		t.Errorf("update-membership: got %+v, want a suspended membership with clearance INTERNAL", m)
 	}
 	if got := queryValue[string](r, `SELECT status FROM identity.memberships WHERE tenant_id = $1 AND user_id = $2`, r.globex.id, guest); got != "ACTIVE" {
 		t.Errorf("home membership: got status %s, want ACTIVE", got)
@@ -243,21 +243,21 @@ func TestListPeople_ReturnsPeopleOfOrganisation(t *testing.T) {
 		for _, p := range must[op.Page[contract.Colleague]](r, "list-people", request{token: admin, query: query}).Items {
 			names[p.DisplayName] = true
 			if p.PrincipalKind == contract.KindService {
-				t.Error("list-people: got a service principal")
+				t.Error("list-people: got a service principal, want people only")
 			}
 		}
 		return names
 	}
 	if got := list(nil); !got["inside"] || got["outside"] || !got["member"] {
-		t.Errorf("own organisation: got %v", got)
+		t.Errorf("list-people: got %v, want the people of the caller's organisation", got)
 	}
 	if got := list(map[string][]string{"organisationId": {string(other.ID)}}); len(got) != 1 || !got["outside"] {
-		t.Errorf("other organisation: got %v", got)
+		t.Errorf("list-people of another organisation: got %v, want its only person", got)
 	}
 	if got := list(map[string][]string{"organisationId": {string(uid.New())}}); len(got) != 0 {
 		t.Errorf("unknown organisation: got %v, want nobody", got)
 	}
 	if got := list(map[string][]string{"search": {"insi"}}); len(got) != 1 || !got["inside"] {
-		t.Errorf("search: got %v", got)
+		t.Errorf("list-people with a search text: got %v, want inside", got)
 	}
 }

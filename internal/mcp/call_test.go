@@ -144,7 +144,7 @@ func TestResult_EscapesAndMarksUntrustedText(t *testing.T) {
 		t.Fatal(resultText(t, res))
 	}
 	if r := f.last(t); r.Method != http.MethodGet || r.Target != "/api/projects/"+project+"/tasks/APOLLO-1" || r.Body != nil || !r.Repeatable || r.IdempotencyKey != "" {
-		t.Errorf("request: got %+v", r)
+		t.Errorf("request of get_task: got %+v, want a repeatable GET without body and idempotency key", r)
 	}
 	md := resultText(t, res)
 	for _, want := range []string{
@@ -158,13 +158,13 @@ func TestResult_EscapesAndMarksUntrustedText(t *testing.T) {
 	}
 	data := structured(t, res)
 	if data["title"] != `Ship \u202eit\u200b \U000e0041now | \x1b[2J` || data["progress"] != 40.0 || data["description"] != "# Ignore all\nand\\u2066 go" {
-		t.Errorf("structured content: got %v", data)
+		t.Errorf("structured content: got %v, want escaped invisible characters in title and description", data)
 	}
 	if marked := fmt.Sprint(res.Meta[MetaUntrusted]); marked != "[description epic.title labels title]" {
-		t.Errorf("untrusted paths: got %s", marked)
+		t.Errorf("untrusted paths: got %s, want [description epic.title labels title]", marked)
 	}
 	if res.Meta[MetaRequestID] == nil {
-		t.Error("the result has no request ID")
+		t.Error("_meta: got no request ID, want the one of the response")
 	}
 }
 
@@ -175,11 +175,11 @@ func TestCall_SendsOrRejectsArguments(t *testing.T) {
 	call(t, c, "update_task", map[string]any{"projectId": project, "task": "a/b?", "title": "T", "assignee": nil, "progress": 0})
 	r := f.last(t)
 	if r.Method != http.MethodPatch || r.Target != "/api/projects/"+project+"/tasks/a%2Fb%3F" || string(r.Body) != `{"title":"T","progress":0,"assignee":null}` || r.IdempotencyKey == "" || r.Repeatable {
-		t.Errorf("update_task: got request %+v with body %s", r, r.Body)
+		t.Errorf("update_task: got request %+v with body %s, want a PATCH with title, progress 0 and assignee null, and an idempotency key", r, r.Body)
 	}
 	call(t, c, "list_tasks", map[string]any{"projectId": project, "limit": 3, "search": "a&b"})
 	if r := f.last(t); r.Target != "/api/projects/"+project+"/tasks?limit=3&search=a%26b" {
-		t.Errorf("list_tasks: got target %s", r.Target)
+		t.Errorf("list_tasks: got target %s, want limit=3 and search=a%%26b", r.Target)
 	}
 	call(t, c, "wait_decision", map[string]any{"projectId": project, "task": "A-1", "requestId": project, "timeoutSeconds": 50})
 	if r := f.last(t); r.Hold != 50*time.Second {
@@ -235,7 +235,7 @@ func TestCall_ErrorResultHasDetailsAndRemedy(t *testing.T) {
 	res := call(t, c, "create_task", map[string]any{"projectId": project, "title": "x"})
 	r := errorOf(t, res)
 	if r.Code != fault.CodeDuplicateTask || r.Field != "title" || r.Permission != "task.create" || r.Reason != "r" || r.RequestID != "the-request" || r.Retryable {
-		t.Errorf("error: got %+v", r)
+		t.Errorf("error in _meta: got %+v, want DUPLICATE_TASK with field, permission, reason and request ID, not retryable", r)
 	}
 	md := resultText(t, res)
 	for _, want := range []string{"DUPLICATE_TASK: A similar task exists.", "- field: title", "- permission: task.create", "- request id: the-request", "Details (untrusted", `"key":"A-1"`, `x\\u202e`} {
@@ -273,7 +273,7 @@ func TestResult_LargePageIsRequestedWithSmallerLimit(t *testing.T) {
 	c := connect(t, newServer(t), f, View{}, nil, "")
 	res := call(t, c, "list_tasks", map[string]any{"projectId": project, "limit": 200})
 	if n := size(t, res); n > MaxResult {
-		t.Errorf("%d bytes", n)
+		t.Errorf("result of a large page: got %d bytes, want at most %d", n, MaxResult)
 	}
 	data := structured(t, res)
 	items, _ := data["items"].([]any)
@@ -281,7 +281,7 @@ func TestResult_LargePageIsRequestedWithSmallerLimit(t *testing.T) {
 		t.Errorf("got %d items and cursor %v, want at least 30 items and the cursor after the last", len(items), data["nextCursor"])
 	}
 	if md := resultText(t, res); !strings.HasPrefix(md, "**Truncated**: items: ") || !strings.Contains(md, "nextCursor: after-") || res.Meta[MetaCut] == nil {
-		t.Errorf("the result does not report the truncation: %.200s", md)
+		t.Errorf("result of a large page: got %.200s, want a report of the truncation with nextCursor", md)
 	}
 	if n := f.count(); n > 3 {
 		t.Errorf("got %d requests, want at most 3", n)
@@ -299,10 +299,10 @@ func TestResult_TruncatesLongTextsAndLists(t *testing.T) {
 	data := structured(t, res)
 	text, _ := data["description"].(string)
 	if n := size(t, res); n > MaxResult || n < MaxResult/4 || !strings.Contains(text, " of 104000 characters]") || data["title"] != "T" {
-		t.Errorf("got %d bytes, text ends with %q", size(t, res), text[max(0, len(text)-60):])
+		t.Errorf("long text: got %d bytes, text ends with %q; want %d to %d bytes with the length of the full text at the end", size(t, res), text[max(0, len(text)-60):], MaxResult/4, MaxResult)
 	}
 	if !strings.Contains(resultText(t, res), "**Truncated**: description: the first ") {
-		t.Errorf("the result does not report the truncation: %.200s", resultText(t, res))
+		t.Errorf("long text: got %.200s, want a report of the truncation", resultText(t, res))
 	}
 	// Texts in lists are truncated to listText characters.
 	f.answer = func(client.Request) (string, error) {
@@ -310,7 +310,7 @@ func TestResult_TruncatesLongTextsAndLists(t *testing.T) {
 	}
 	res = call(t, c, "list_roles", map[string]any{})
 	if n := size(t, res); n > 3000 || !strings.Contains(resultText(t, res), "items[].description: the first 500 characters") {
-		t.Errorf("got %d bytes: %s", n, resultText(t, res))
+		t.Errorf("long text in a list: got %d bytes, want at most 3000 with a report of the truncation: %s", n, resultText(t, res))
 	}
 	// A list of objects that is too long.
 	f.answer = func(client.Request) (string, error) {
@@ -318,7 +318,7 @@ func TestResult_TruncatesLongTextsAndLists(t *testing.T) {
 	}
 	res = call(t, c, "import_items", map[string]any{"projectId": project, "items": []any{}})
 	if n := size(t, res); n > MaxResult || res.Meta[MetaCut] == nil || structured(t, res)["created"] != 1.0 {
-		t.Errorf("%d bytes", n)
+		t.Errorf("long list: got %d bytes, _meta %v; want at most %d bytes, a report of the truncation and created 1", n, res.Meta, MaxResult)
 	}
 }
 
@@ -349,12 +349,12 @@ func TestView_SelectsTools(t *testing.T) {
 		}
 		for _, n := range tc.has {
 			if !names[n] {
-				t.Errorf("%+v: %s is not listed", tc.view, n)
+				t.Errorf("%+v: got no tool %s in the list, want it listed", tc.view, n)
 			}
 		}
 		for _, n := range tc.not {
 			if names[n] {
-				t.Errorf("%+v: %s is listed", tc.view, n)
+				t.Errorf("%+v: got the tool %s in the list, want it hidden", tc.view, n)
 			}
 		}
 		if _, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: tc.forbidden, Arguments: map[string]any{"projectId": project, "task": "A-1"}}); err == nil || f.count() > 0 {
@@ -382,7 +382,7 @@ func TestDestructiveTool_AsksForConfirmation(t *testing.T) {
 				t.Fatalf("confirmed: got %s and %d requests, want success and 1 request", resultText(t, res), f.count())
 			}
 			if len(questions) != 1 || !strings.Contains(questions[0], "Delete a task permanently.") || !strings.Contains(questions[0], "A-1") {
-				t.Errorf("questions: got %q", questions)
+				t.Errorf("questions to the user: got %q, want one that names the deletion and A-1", questions)
 			}
 			for _, no := range []*sdk.ElicitResult{
 				{Action: "accept", Content: map[string]any{"confirm": false}}, {Action: "decline"}, {Action: "cancel"},
@@ -406,7 +406,7 @@ func TestConfirm_AppliesOnlyToSameArguments(t *testing.T) {
 	}
 	yes := sdk.InputResponseMap{"confirm": &sdk.ElicitResult{Action: "accept", Content: map[string]any{"confirm": true}}}
 	if tool.confirm(&sdk.CallToolParamsRaw{Name: p.Name, Arguments: json.RawMessage(`{ "projectId": "p", "task": "A-1" }`), InputResponses: yes, RequestState: first.RequestState}) != nil {
-		t.Error("a confirmation of equal arguments was not accepted")
+		t.Error("confirmation of equal arguments with another encoding: got another request, want it accepted")
 	}
 	for _, other := range []*sdk.CallToolParamsRaw{
 		{Name: p.Name, Arguments: json.RawMessage(`{"task":"A-2","projectId":"p"}`), InputResponses: yes, RequestState: first.RequestState},
@@ -414,7 +414,7 @@ func TestConfirm_AppliesOnlyToSameArguments(t *testing.T) {
 		{Name: p.Name, Arguments: p.Arguments, RequestState: first.RequestState},
 	} {
 		if res := tool.confirm(other); res == nil || res.InputRequests["confirm"] == nil {
-			t.Errorf("%s: got no elicitation request", other.Arguments)
+			t.Errorf("confirmation that does not match the call, arguments %s: got it accepted, want an elicitation request", other.Arguments)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func FuzzResult(f *testing.F) {
 		value := n.encode(nil)
 		again, err := parse(value)
 		if err != nil || !reflect.DeepEqual(again.encode(nil), value) {
-			t.Fatalf("round trip of %q: got another value (%v)", value, err)
+			t.Fatalf("parsing and encoding %q: got another value (%v), want the same", value, err)
 		}
 	})
 }

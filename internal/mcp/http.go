@@ -22,8 +22,8 @@ const (
 	// maxMessage is the maximum size of a message in bytes: the default maximum body of an
 	// operation plus the JSON-RPC envelope.
 	maxMessage = op.DefaultMaxBody + 64<<10
-	// messageTimeout is the time limit of a message. It is shorter than the timeout of the
-	// listener.
+	// messageTimeout is the time limit of a message. It is shorter than the HTTP server's
+	// write timeout, so that the client gets a response.
 	messageTimeout = 110 * time.Second
 )
 
@@ -125,8 +125,9 @@ func readView(query url.Values) (View, error) {
 // internalHost is the host in URLs of in-process requests. It is not a real host.
 const internalHost = "parapet.invalid"
 
-// inProcess is a transport that passes requests to a handler in the same process. They
-// have the credential, organisation, client address and request ID of the outer request.
+// inProcess is a transport that passes requests to a handler in the same process. The
+// requests get the credential, organisation, client address and request ID of the MCP
+// request (outer).
 type inProcess struct {
 	api   http.Handler
 	outer *http.Request

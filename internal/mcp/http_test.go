@@ -34,9 +34,9 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-func dialHTTP(t *testing.T, url, version string, ask elicitor) *sdk.ClientSession {
+func dialHTTP(t *testing.T, url, version string, elicit elicitor) *sdk.ClientSession {
 	t.Helper()
-	c := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{ElicitationHandler: ask})
+	c := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{ElicitationHandler: elicit})
 	session, err := c.Connect(t.Context(), &sdk.StreamableClientTransport{
 		Endpoint: url, HTTPClient: &http.Client{Transport: bearer{map[string]string{"X-Act-As-Org": "org", "Cookie": "pt_session=x"}}}, DisableStandaloneSSE: true,
 	}, &sdk.ClientSessionOptions{ProtocolVersion: version})
@@ -64,15 +64,15 @@ func TestHTTP_ForwardsCallerToAPI(t *testing.T) {
 		c := dialHTTP(t, url, version, nil)
 		res := call(t, c, "get_task", map[string]any{"projectId": project, "task": "A-1"})
 		if structured(t, res)["key"] != "A-1" {
-			t.Errorf("%s: get_task: got %+v", version, res)
+			t.Errorf("protocol %s: get_task: got %+v, want the task A-1", version, res)
 		}
 		if got.Header.Get("Authorization") != "Bearer the-callers-own" || got.Header.Get("X-Act-As-Org") != "org" || got.Header.Get("Cookie") != "" ||
 			got.URL.Path != "/api/projects/"+project+"/tasks/A-1" || !strings.HasPrefix(got.RemoteAddr, "127.0.0.1:") || got.URL.Host != "" {
-			t.Errorf("%s: the API got %s %s %v from %s", version, got.Method, got.URL, got.Header, got.RemoteAddr)
+			t.Errorf("protocol %s: request to the API: got %s %s %v from %s, want the caller's credential, organisation and address, and no cookie", version, got.Method, got.URL, got.Header, got.RemoteAddr)
 		}
 		r := errorOf(t, call(t, c, "update_task", map[string]any{"projectId": project, "task": "A-1", "title": "x"}))
 		if r.Code != fault.CodeForbidden || r.Permission != "task.update" || r.RequestID == "" || len(r.Reasons) != 1 || r.Reasons[0].Remedy != "Ask for a role in this project." {
-			t.Errorf("%s: update_task: got error %+v", version, r)
+			t.Errorf("protocol %s: update_task: got error %+v, want FORBIDDEN with permission, reason and request ID", version, r)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func TestHTTP_QueryParametersSelectTools(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		query, version string
-		ask            elicitor
+		elicit         elicitor
 		deletes        bool
 	}{
 		{"?toolsets=tasks", "2026-07-28", nil, false},
@@ -97,7 +97,7 @@ func TestHTTP_QueryParametersSelectTools(t *testing.T) {
 		{"?toolsets=tasks&allow-destructive=true&read-only=true", "2026-07-28", agree, false},
 	} {
 		before := calls
-		c := dialHTTP(t, url+tc.query, tc.version, tc.ask)
+		c := dialHTTP(t, url+tc.query, tc.version, tc.elicit)
 		res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "delete_task", Arguments: map[string]any{"projectId": project, "task": "A-1"}})
 		if done := err == nil && !res.IsError; done != tc.deletes || (calls > before) != tc.deletes {
 			t.Errorf("%s %s: got deleted %v (%v), want %v", tc.query, tc.version, done, err, tc.deletes)
@@ -154,7 +154,7 @@ func TestHTTP_RejectsInvalidRequests(t *testing.T) {
 		}
 	}
 	if res, _ := post(t, url, ping); res.Header.Get("Mcp-Session-Id") != "" {
-		t.Error("the response has a session ID")
+		t.Error("response: got the header Mcp-Session-Id, want none")
 	}
 }
 
@@ -180,7 +180,7 @@ func TestHTTP_ClientDisconnectCancelsOperation(t *testing.T) {
 			select {
 			case <-ended:
 			case <-time.After(20 * time.Second):
-				t.Fatal("the operation still runs after the client disconnected")
+				t.Fatal("operation after the client disconnected: got a running one, want it cancelled within 20 seconds")
 			}
 		})
 	}

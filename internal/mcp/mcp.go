@@ -118,8 +118,8 @@ var methods = []string{
 	"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed",
 }
 
-// filter is a middleware that lists and calls only the tools that the client's view and
-// capabilities allow.
+// filter is a middleware that hides the tools that the client's view and capabilities do
+// not allow: it removes them from lists and rejects calls of them.
 func (s *Server) filter(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		e := exchangeOf(ctx)

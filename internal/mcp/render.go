@@ -13,8 +13,8 @@ type renderer struct {
 	doc *markdown.Doc
 	// untrusted has the paths of members with user-generated text.
 	untrusted map[string]bool
-	// seen has those of the untrusted paths that are not empty in this response.
-	seen map[string]bool
+	// present has those of the untrusted paths that are not empty in this response.
+	present map[string]bool
 }
 
 func (r *renderer) document(o *op.Operation, n *node) {
@@ -31,7 +31,7 @@ func (r *renderer) label(path, name string, n *node) string {
 	if !r.untrusted[path] || n.lineText() == "" {
 		return name
 	}
-	r.seen[path] = true
+	r.present[path] = true
 	return name + " (untrusted)"
 }
 

@@ -41,10 +41,10 @@ func dropNull(s *jsonschema.Schema) {
 	}
 }
 
-// outputSchema returns a short form of the operation's output schema: the types of the
-// members of the response, or of the items of a list. Descriptions and nested schemas are
-// in the OpenAPI document. The schema allows additional members, so that later versions
-// can add some.
+// outputSchema returns a short form of the operation's output schema. It contains the types
+// of the response's members, for a list those of its items. Descriptions and nested schemas
+// are in the OpenAPI document. The schema allows additional members, which later versions
+// may add.
 func outputSchema(o *op.Operation) (json.RawMessage, error) {
 	s, err := o.OutputSchema()
 	if err != nil {
@@ -104,33 +104,33 @@ func untrustedPaths(t reflect.Type) map[string]bool {
 	return found
 }
 
-// walkUntrusted adds the untrusted paths of t to found. above has the enclosing types, to
-// stop at recursive ones.
-func walkUntrusted(t reflect.Type, path string, above []reflect.Type, found map[string]bool) {
+// walkUntrusted adds the untrusted paths of t to found. It does not enter a type that is in
+// enclosing, because the type is recursive.
+func walkUntrusted(t reflect.Type, path string, enclosing []reflect.Type, found map[string]bool) {
 	switch t.Kind() {
 	case reflect.Pointer:
-		walkUntrusted(t.Elem(), path, above, found)
+		walkUntrusted(t.Elem(), path, enclosing, found)
 	case reflect.Slice, reflect.Array:
-		walkUntrusted(t.Elem(), path+"[]", above, found)
+		walkUntrusted(t.Elem(), path+"[]", enclosing, found)
 	case reflect.Map:
-		walkUntrusted(t.Elem(), join(path, "*"), above, found)
+		walkUntrusted(t.Elem(), join(path, "*"), enclosing, found)
 	case reflect.Struct:
-		if slices.Contains(above, t) {
+		if slices.Contains(enclosing, t) {
 			return
 		}
-		above = append(slices.Clone(above), t)
+		enclosing = append(slices.Clone(enclosing), t)
 		for i := range t.NumField() {
 			f := t.Field(i)
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			switch {
 			case f.Anonymous && name == "":
-				walkUntrusted(f.Type, path, above, found)
+				walkUntrusted(f.Type, path, enclosing, found)
 			case !f.IsExported() || name == "-" || name == "":
 			default:
 				if hasUntrustedMark(f.Tag.Get("doc")) {
 					found[join(path, name)] = true
 				}
-				walkUntrusted(f.Type, join(path, name), above, found)
+				walkUntrusted(f.Type, join(path, name), enclosing, found)
 			}
 		}
 	}

@@ -177,7 +177,8 @@ func (n *node) walk(path string, f func(path string, n *node)) {
 	}
 }
 
-// cutText truncates a string to limit characters and appends a note.
+// cutText truncates a string to limit characters and appends a note with both lengths. A
+// second call starts from the full text again.
 func (n *node) cutText(limit int) {
 	if n.full == "" {
 		n.full = n.text

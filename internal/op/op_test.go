@@ -73,10 +73,10 @@ func TestRead_DecodesInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	if in.ID != thingID || in.Limit != 50 || in.After != "2027-03-31" || in.Title != "tïtle" {
-		t.Errorf("got %+v", in)
+		t.Errorf("required fields and defaults: got %+v, want the values of the request and the limit 50", in)
 	}
 	if !in.Note.Set || !in.Note.Null || in.Owner.Value != thingID || in.Nested.Kind != "x" {
-		t.Errorf("optional fields: got %+v", in)
+		t.Errorf("optional fields: got %+v, want a null note, the owner and the nested kind", in)
 	}
 	if in, err := read(t, "", `{"title":"t"}`); err != nil || in.Note.Set || in.Owner.Set {
 		t.Errorf("absent optional fields: got %+v, %v, want them unset", in, err)
@@ -160,7 +160,7 @@ func TestRead_AcceptsEmptyStringInFreeText(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !in.Note.Set || in.Note.Null || !in.Assignee.Set || in.Assignee.Null || !in.Level.Null {
-		t.Errorf("got %+v", in)
+		t.Errorf("empty strings: got %+v, want a note and an assignee that are set and not null, and a null level", in)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestRead_PatternErrorDescribesFormInWords(t *testing.T) {
 	t.Parallel()
 	_, err := read(t, "", `{"title":"t","code":"x"}`)
 	if f := fault.From(err); f.Message != "The field code must be two capital letters." {
-		t.Errorf("got %q", f.Message)
+		t.Errorf("pattern error: got %q, want \"The field code must be two capital letters.\"", f.Message)
 	}
 }
 

@@ -70,9 +70,9 @@ func (t *Tx) sendFinal(ctx context.Context) error {
 	return nil
 }
 
-// sqlOutcome reads the status of a transaction. It also terminates the session that is
-// still in the transaction, because that session waits for a client that is gone or is
-// stuck; then the outcome is final. A role may terminate its own sessions.
+// sqlOutcome reads the status of a transaction. It also terminates the session if it is
+// still in the transaction: the session waits for a client that is gone, or it is stuck.
+// The outcome is then final. A role may terminate its own sessions.
 const sqlOutcome = `
 SELECT coalesce(pg_xact_status($1::text::xid8), ''),
        (SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE backend_xid = ($1::text::xid8)::xid AND usename = current_user)`

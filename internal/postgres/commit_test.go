@@ -52,7 +52,7 @@ func TestCommit_FinalBatchIsAtomicWithCommit(t *testing.T) {
 				tx.Final().Queue(insert, tenantA, args[0], args[1])
 			}
 			if err := tx.Commit(ctx); !c.want(err) {
-				t.Errorf("%s: Commit: unexpected result: %v", name, err)
+				t.Errorf("Commit, %s: got %v, want another result", name, err)
 			}
 			tx.Rollback() // does nothing after Commit
 		}
@@ -120,6 +120,6 @@ func TestCommit_ResponseLostDuringLockWait_ReturnsUnavailable(t *testing.T) {
 		}
 	}
 	if sessions != 0 || n != 0 {
-		t.Errorf("got %d sessions and counter %d, want 0 and 0", sessions, n)
+		t.Errorf("after Commit returned UNAVAILABLE: got %d sessions of the transaction and counter %d, want 0 and 0", sessions, n)
 	}
 }

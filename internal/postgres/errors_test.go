@@ -58,7 +58,7 @@ func TestMapError_ReturnsFaultCode(t *testing.T) {
 				t.Errorf("MapError(%v): got %v, want %s", err, mapped, c.want)
 			}
 			if !errors.Is(mapped, c.err) {
-				t.Errorf("MapError(%v) does not wrap the error", err)
+				t.Errorf("MapError(%v): got %v, which does not wrap the error", err, mapped)
 			}
 			if f := fault.From(mapped); c.want == fault.CodeUnavailable && f.RetryAfter <= 0 {
 				t.Errorf("MapError(%v): got no RetryAfter", err)
@@ -137,7 +137,7 @@ func TestPool_LostConnection_ReturnsUnavailableAndReconnects(t *testing.T) {
 	}
 }
 
-func TestRoleURL(t *testing.T) {
+func TestRoleURL_ReplacesUserAndPassword(t *testing.T) {
 	t.Parallel()
 	const secret = "a secret"
 	password := postgres.RolePassword("parapet_wiki", secret)
@@ -166,7 +166,7 @@ func TestRoleURL(t *testing.T) {
 				want = password
 			}
 			if cfg.User != "parapet_wiki" || cfg.Password != want || cfg.Host != "db.example" || cfg.Port != 6432 || cfg.Database != "parapet" || cfg.TLSConfig == nil {
-				t.Errorf("RoleURL(%s): got %s", base, url)
+				t.Errorf("RoleURL(%s): got %s, want the same address with the user parapet_wiki and the password %q", base, url, want)
 			}
 		}
 	}
@@ -191,7 +191,7 @@ func FuzzRoleURL(f *testing.F) {
 			return // base is not an address
 		}
 		if cfg.User != "parapet_wiki" || cfg.Password != postgres.RolePassword("parapet_wiki", "secret") {
-			t.Errorf("RoleURL(%q): got %q with user %q", base, url, cfg.User)
+			t.Errorf("RoleURL(%q): got %q with user %q, want parapet_wiki with its password", base, url, cfg.User)
 		}
 	})
 }

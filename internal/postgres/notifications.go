@@ -122,7 +122,7 @@ func ReceiveNotifications(ctx context.Context, conn *pgx.Conn, handle func(chann
 		case err == nil:
 			handle(notification.Channel, notification.Payload)
 		case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && !conn.IsClosed():
-			// The connection is silent or cut off; only a ping can tell.
+			// The connection is silent or cut off. A ping finds out which.
 			if err := ping(ctx, conn); err != nil {
 				return fmt.Errorf("postgres: ping: %w", err)
 			}

@@ -36,10 +36,10 @@ func TestNotifications_ShareOneConnectionAndReconnect(t *testing.T) {
 			select {
 			case got := <-received:
 				if got != line {
-					t.Fatalf("received %q, want %q", got, line)
+					t.Fatalf("next notification: got %q, want %q", got, line)
 				}
 			case <-time.After(10 * time.Second):
-				t.Fatalf("did not receive %q", line)
+				t.Fatalf("got no notification within 10 seconds, want %q", line)
 			}
 		}
 	}

@@ -43,7 +43,7 @@ type Config struct {
 	// LockTimeout limits how long a statement of a transaction waits for a lock; zero
 	// means DefaultLockTimeout.
 	LockTimeout time.Duration
-	// TenantSetting is SetConfig, or SetLocal for Citus.
+	// TenantSetting selects the SQL that sets the tenant: SetConfig, or SetLocal on Citus.
 	TenantSetting TenantSetting
 	// Tracer traces every statement, if set.
 	Tracer pgx.QueryTracer
@@ -109,17 +109,19 @@ func Open(ctx context.Context, cfg Config) (*Pool, error) {
 // Close waits for the connections in use and closes all.
 func (p *Pool) Close() { p.pool.Close() }
 
-// formatMilliseconds formats a duration as a value of a server setting.
-func formatMilliseconds(d, otherwise time.Duration) string {
+// formatMilliseconds formats a duration, or fallback if it is zero, as a value of a server
+// setting.
+func formatMilliseconds(d, fallback time.Duration) string {
 	if d <= 0 {
-		d = otherwise
+		d = fallback
 	}
 	return strconv.FormatInt(max(d.Milliseconds(), 1), 10)
 }
 
-// ChargedTo returns a view of the pool whose statements in no tenant count against the
-// share of account: a tenant's id, or a name for callers whose tenant is not known
-// yet. Without it they count as system work, which has no share.
+// ChargedTo returns a view of the pool that charges account for statements without a
+// tenant: they count against its share of the connections. account is a tenant's id, or a
+// name for callers whose tenant is not known yet. Other views treat such statements as
+// system work, which has no share.
 func (p *Pool) ChargedTo(account string) *Pool {
 	view := *p
 	view.account = account

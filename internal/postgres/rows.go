@@ -88,15 +88,15 @@ func (r firstRow) Scan(dest ...any) error {
 // failedRows are the rows of a query that failed.
 type failedRows struct{ err error }
 
-var errNoValues = errors.New("postgres: the query failed")
+var errQueryFailed = errors.New("postgres: the query failed")
 
 func (failedRows) Close()                                       {}
 func (r failedRows) Err() error                                 { return r.err }
 func (failedRows) CommandTag() pgconn.CommandTag                { return pgconn.CommandTag{} }
 func (failedRows) FieldDescriptions() []pgconn.FieldDescription { return nil }
 func (failedRows) Next() bool                                   { return false }
-func (r failedRows) Scan(...any) error                          { return errors.Join(errNoValues, r.err) }
-func (r failedRows) Values() ([]any, error)                     { return nil, errors.Join(errNoValues, r.err) }
+func (r failedRows) Scan(...any) error                          { return errors.Join(errQueryFailed, r.err) }
+func (r failedRows) Values() ([]any, error)                     { return nil, errors.Join(errQueryFailed, r.err) }
 func (failedRows) RawValues() [][]byte                          { return nil }
 func (failedRows) Conn() *pgx.Conn                              { return nil }
 func (failedRows) TypeMap() *pgtype.Map                         { return nil }

@@ -37,18 +37,18 @@ const (
 // blocks others no longer than this.
 const IdleTimeout = 8 * time.Second
 
-// SetTenant sets the tenant of the transaction tx until it ends. Outside this
-// package's own batches, no other function does so. An empty tenant means no
-// tenant: row-level security then shows no rows.
+// SetTenant sets the tenant of the transaction tx until it ends. Only this function and the
+// batches of this package set the tenant. An empty tenant means no tenant: row-level
+// security then shows no rows.
 func SetTenant(ctx context.Context, tx pgx.Tx, tenant string) error {
 	return setTenant(ctx, tx, tenant, SetConfig)
 }
 
-func setTenant(ctx context.Context, tx pgx.Tx, tenant string, how TenantSetting) error {
+func setTenant(ctx context.Context, tx pgx.Tx, tenant string, setting TenantSetting) error {
 	if err := checkTenant(tenant); err != nil {
 		return err
 	}
-	if how == SetLocal {
+	if setting == SetLocal {
 		_, err := tx.Exec(ctx, setLocalSQL(tenant), pgx.QueryExecModeSimpleProtocol)
 		return err
 	}

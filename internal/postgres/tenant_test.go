@@ -74,9 +74,10 @@ func TestPool_ConnectionKeepsNoTenantBetweenRequests(t *testing.T) {
 		t.Helper()
 		pool := newNotes(t, postgres.Config{MaxConns: 1, TenantSetting: setting})
 		ctx := t.Context()
-		boom := errors.New("boom")
+		errTest := errors.New("error of the test")
 
-		ends := map[string]func(tenant string){
+		// requests end in different ways.
+		requests := map[string]func(tenant string){
 			"read": func(tenant string) {
 				if _, err := bodies(ctx, pool.Read(tenant, nil)); err != nil {
 					t.Error(err)
@@ -97,14 +98,14 @@ func TestPool_ConnectionKeepsNoTenantBetweenRequests(t *testing.T) {
 				}
 			},
 			"read, check returns an error": func(tenant string) {
-				_, err := bodies(ctx, pool.Read(tenant, &postgres.Check{SQL: `SELECT 1`, Scan: func(pgx.Rows) error { return boom }}))
-				if !errors.Is(err, boom) {
+				_, err := bodies(ctx, pool.Read(tenant, &postgres.Check{SQL: `SELECT 1`, Scan: func(pgx.Rows) error { return errTest }}))
+				if !errors.Is(err, errTest) {
 					t.Errorf("read: got %v, want the error of the check", err)
 				}
 			},
 			"read, check panics": func(tenant string) {
 				defer func() { _ = recover() }()
-				_, _ = bodies(ctx, pool.Read(tenant, &postgres.Check{SQL: `SELECT 1`, Scan: func(pgx.Rows) error { panic(boom) }}))
+				_, _ = bodies(ctx, pool.Read(tenant, &postgres.Check{SQL: `SELECT 1`, Scan: func(pgx.Rows) error { panic(errTest) }}))
 				t.Error("read: the panic of the check was lost")
 			},
 			"read, cancelled": func(tenant string) {
@@ -124,25 +125,25 @@ func TestPool_ConnectionKeepsNoTenantBetweenRequests(t *testing.T) {
 				}
 			},
 			"transaction, callback returns an error": func(tenant string) {
-				err := pool.InTx(ctx, tenant, nil, func(*postgres.Tx) error { return boom })
-				if !errors.Is(err, boom) {
+				err := pool.InTx(ctx, tenant, nil, func(*postgres.Tx) error { return errTest })
+				if !errors.Is(err, errTest) {
 					t.Errorf("InTx: got %v, want the error of the callback", err)
 				}
 			},
 			"transaction, check returns an error": func(tenant string) {
-				_, err := pool.Begin(ctx, tenant, &postgres.Check{SQL: `SELECT 1`, Scan: func(pgx.Rows) error { return boom }})
-				if !errors.Is(err, boom) {
+				_, err := pool.Begin(ctx, tenant, &postgres.Check{SQL: `SELECT 1`, Scan: func(pgx.Rows) error { return errTest }})
+				if !errors.Is(err, errTest) {
 					t.Errorf("Begin: got %v, want the error of the check", err)
 				}
 			},
 			"transaction, check panics": func(tenant string) {
 				defer func() { _ = recover() }()
-				_, _ = pool.Begin(ctx, tenant, &postgres.Check{SQL: `SELECT 1`, Scan: func(pgx.Rows) error { panic(boom) }})
+				_, _ = pool.Begin(ctx, tenant, &postgres.Check{SQL: `SELECT 1`, Scan: func(pgx.Rows) error { panic(errTest) }})
 				t.Error("Begin: the panic of the check was lost")
 			},
 			"transaction, callback panics": func(tenant string) {
 				defer func() { _ = recover() }()
-				_ = pool.InTx(ctx, tenant, nil, func(*postgres.Tx) error { panic(boom) })
+				_ = pool.InTx(ctx, tenant, nil, func(*postgres.Tx) error { panic(errTest) })
 				t.Error("InTx: the panic of the callback was lost")
 			},
 			"transaction, cancelled during a statement": func(tenant string) {
@@ -168,9 +169,9 @@ func TestPool_ConnectionKeepsNoTenantBetweenRequests(t *testing.T) {
 				tx.Rollback()
 			},
 		}
-		for name, end := range ends {
+		for name, request := range requests {
 			for i, tenant := range []string{tenantA, tenantB, tenantA} {
-				end(tenant)
+				request(tenant)
 				// A cancelled connection is closed in the background.
 				for deadline := time.Now().Add(3 * time.Second); pool.Stat().AcquiredConns() != 0; time.Sleep(time.Millisecond) {
 					if time.Now().After(deadline) {
@@ -346,7 +347,7 @@ func TestTx_BatchSavepointSetTenantAndCommit(t *testing.T) {
 		t.Error("second Commit: got no error")
 	}
 	if got, err := bodies(ctx, pool.Read(tenantA, nil)); err != nil || got != "batched,of A,too" {
-		t.Errorf("bodies after Commit: got %q, %v", got, err)
+		t.Errorf("bodies after Commit: got %q, %v; want %q", got, err, "batched,of A,too")
 	}
 	// Commit of a failed transaction returns an error.
 	err = pool.InTx(ctx, tenantA, nil, func(tx *postgres.Tx) error {
@@ -354,7 +355,7 @@ func TestTx_BatchSavepointSetTenantAndCommit(t *testing.T) {
 		return nil
 	})
 	if !errors.Is(err, pgx.ErrTxCommitRollback) {
-		t.Errorf("commit of a failed transaction: got %v", err)
+		t.Errorf("commit of a failed transaction: got %v, want ErrTxCommitRollback", err)
 	}
 }
 
@@ -370,7 +371,7 @@ func TestCollectAndOne_MapRowsToStructs(t *testing.T) {
 		const sql = `SELECT @id::uuid AS id, NULL::uuid AS other, now() AS at`
 		got, err := postgres.One[row](t.Context(), q, sql, postgres.Args{"id": op.UUID(tenantA)})
 		if err != nil || got.ID != tenantA || got.Other != nil {
-			t.Errorf("One: got %+v, %v", got, err)
+			t.Errorf("One: got %+v, %v; want the id %s and no other", got, err, tenantA)
 		}
 		if _, err := postgres.One[row](t.Context(), q, sql+` WHERE false`, postgres.Args{"id": tenantA}); !postgres.IsNoRows(err) {
 			t.Errorf("One without a row: got %v, want ErrNoRows", err)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// An accepted secret is long enough. An error names the setting and does not contain its
-// value.
+// FuzzSecrets checks that every accepted secret is long enough, and that an error names the
+// setting and does not contain its value.
 func FuzzSecrets(f *testing.F) {
 	f.Add("a secret of at least thirty-two bytes", "")
 	f.Add("MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", "0123456789abcdef0123456789abcdef")

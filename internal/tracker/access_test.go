@@ -109,7 +109,7 @@ func TestOperations_DeniedWithoutPermission(t *testing.T) {
 		}
 		in := requests(readable)[name]
 		if in == nil {
-			t.Errorf("%s has no request in the denial test", name)
+			t.Errorf("requests of the denial test: got none for %s, want one for each operation with a permission", name)
 			continue
 		}
 		permission := o.Grant
@@ -170,7 +170,7 @@ func TestOperations_DeniedWithoutPermission(t *testing.T) {
 		aboveClearance := w.wantError(fault.CodeNotFound, uncleared, name, requests(secret)[name])
 		absent := w.wantError(fault.CodeNotFound, w.manager, name, requests(missing)[name])
 		if foreign.Message != absent.Message || aboveClearance.Message != absent.Message {
-			t.Errorf("%s: error messages differ: other tenant %q, above clearance %q, missing %q", name, foreign.Message, aboveClearance.Message, absent.Message)
+			t.Errorf("%s: got the error messages %q for another tenant, %q above the clearance and %q for a missing record, want the same for all", name, foreign.Message, aboveClearance.Message, absent.Message)
 		}
 	}
 	if after := w.countRecords(); after != before {
@@ -225,10 +225,10 @@ func TestRowLevelSecurity_SeparatesTenants(t *testing.T) {
 		}
 		tag, err := tx.Exec(t.Context(), `UPDATE projects.tasks SET title = 'x' WHERE id = $1`, task.ID)
 		if err != nil || tag.RowsAffected() != 0 {
-			t.Errorf("tenant %q updated a task of another tenant: %v %v", tenant, tag, err)
+			t.Errorf("update of a task of another tenant, as tenant %q: got %v, %v; want no updated row", tenant, tag, err)
 		}
 		if _, err := tx.Exec(t.Context(), `INSERT INTO projects.counters (tenant_id, project_id) VALUES ($1, $2)`, w.acme, w.globex); err == nil {
-			t.Errorf("tenant %q inserted a row of another tenant", tenant)
+			t.Errorf("insert of a row of another tenant, as tenant %q: got no error", tenant)
 		}
 		tx.Rollback()
 	}
@@ -239,6 +239,6 @@ func TestRowLevelSecurity_SeparatesTenants(t *testing.T) {
 	defer tx.Rollback()
 	// The role has no UPDATE privilege on columns that never change.
 	if _, err := tx.Exec(t.Context(), `UPDATE projects.tasks SET tenant_id = $1`, w.globex); err == nil {
-		t.Error("the role parapet_tracker can update tasks.tenant_id")
+		t.Error("update of tasks.tenant_id as parapet_tracker: got no error, want permission denied")
 	}
 }

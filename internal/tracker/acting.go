@@ -49,10 +49,10 @@ func (s *Service) loadAssignable(ctx context.Context, c *executor.Call, field st
 	return nil, verdictError(v, err, field, "task")
 }
 
-// resolveActingAgent returns the id of the agent that the caller acts for, given by
-// id or email address. It returns an error unless the agent is an ACTIVE synthetic
-// agent of the tenant to whom the resource could be assigned, and unless the caller
-// may act for others on the resource.
+// resolveActingAgent returns the id of the agent that the caller acts for. agent is its id
+// or email address. It returns an error if the agent is not an ACTIVE synthetic agent of
+// the tenant, if the resource cannot be assigned to it, or if the caller may not act for
+// others on the resource.
 func (s *Service) resolveActingAgent(ctx context.Context, c *executor.Call, agent string, resource authz.Resource) (op.UUID, error) {
 	candidate, err := s.loadCandidate(ctx, c, agent)
 	if err != nil {

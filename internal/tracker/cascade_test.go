@@ -48,7 +48,7 @@ func (w *world) foreignKeys(schema string) []foreignKey {
 	w.t.Helper()
 	keys, err := postgres.Collect[foreignKey](w.t.Context(), w.owner, foreignKeysSQL, schema)
 	if err != nil || len(keys) == 0 {
-		w.t.Fatalf("got %d foreign keys: %v", len(keys), err)
+		w.t.Fatalf("foreign keys of the schema %s: got %d, %v; want some", schema, len(keys), err)
 	}
 	return keys
 }
@@ -75,7 +75,7 @@ func TestDependentsOf_CoversEveryForeignKey(t *testing.T) {
 				case partOfAuthorizedRecord[[2]string{root, k.Child}] != "":
 				case k.Child == root && root == "projects":
 				default:
-					t.Errorf("a deletion from %s reaches %s by %s (%s): authorize it in dependentsOf", root, k.Child, k.Name, k.Action)
+					t.Errorf("deletion from %s: got a change of %s by %s (%s), want it authorized in dependentsOf", root, k.Child, k.Name, k.Action)
 				}
 				// Follow only ON DELETE CASCADE: changed rows are kept, and so are the
 				// rows that refer to them.
@@ -87,13 +87,13 @@ func TestDependentsOf_CoversEveryForeignKey(t *testing.T) {
 		}
 		for table := range authorized {
 			if !reached[table] && !slices.ContainsFunc(keys, func(k foreignKey) bool { return k.Parent == root && k.Child == table }) {
-				t.Errorf("a deletion from %s does not reach %s", root, table)
+				t.Errorf("dependentsOf(%s): got %s, want only tables that the deletion changes", root, table)
 			}
 		}
 	}
 	for table := range partOfRecord {
 		if !used[table] {
-			t.Errorf("no deletion reaches %s: remove it from partOf", table)
+			t.Errorf("partOfRecord: got %s, want only tables that a deletion changes", table)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestForeignKeys_OutsideTrackerDoNotCascade(t *testing.T) {
 		}
 		for _, k := range keys {
 			if k.Action != "a" && (k.Parent != "roles" || k.Child != "role_grants") {
-				t.Errorf("%s.%s: the deletion of a row of %s cascades (%s): authorize it", schema, k.Child, k.Parent, k.Name)
+				t.Errorf("%s.%s: got a deletion that cascades from %s (%s), want none outside the tracker", schema, k.Child, k.Parent, k.Name)
 			}
 		}
 	}
@@ -315,7 +315,7 @@ func TestDelete_RequiresPermissionForDependentRecords(t *testing.T) {
 				t.Errorf("counts after the rejected deletion: got %v, want %v", after, before)
 			}
 			if _, err := w.call(can, c.request, in); err != nil {
-				t.Errorf("with all permissions: %v", err)
+				t.Errorf("deletion with all permissions: got %v, want no error", err)
 			}
 		})
 	}
@@ -323,7 +323,7 @@ func TestDelete_RequiresPermissionForDependentRecords(t *testing.T) {
 		for child, permissions := range tracker.Cascade(root) {
 			for _, permission := range permissions {
 				if !seen[[3]string{root, child, permission}] {
-					t.Errorf("missing case: delete from %s with a dependent record of %s that requires %s", root, child, permission)
+					t.Errorf("test cases: got none for a deletion from %s with a dependent record of %s, want one that requires %s", root, child, permission)
 				}
 			}
 		}

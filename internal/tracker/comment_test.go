@@ -31,7 +31,7 @@ func TestComment_CreateListUpdateDelete(t *testing.T) {
 		one := do[contract.Comment](w, member, "create-comment", merge(fields{"body": " one "}, target))
 		two := do[contract.Comment](w, colleague, "create-comment", merge(fields{"body": "two"}, target))
 		if one.Body != "one" || one.AuthorID != member.id || one.ProjectID != p.ID || one.Edited || !one.CreatedAt.Equal(one.UpdatedAt) {
-			t.Errorf("got %+v", one)
+			t.Errorf("created comment: got %+v, want the body without spaces, the author and the project, not edited", one)
 		}
 		if (one.TaskID == task.ID) == (one.IssueID == issue.ID) {
 			t.Errorf("target: got task %q and issue %q, want %v", one.TaskID, one.IssueID, target)
@@ -42,7 +42,7 @@ func TestComment_CreateListUpdateDelete(t *testing.T) {
 		}
 		changed := do[contract.Comment](w, member, "update-comment", fields{"commentId": one.ID, "body": "uno"})
 		if changed.Body != "uno" || !changed.Edited {
-			t.Errorf("updated comment: got %+v", changed)
+			t.Errorf("updated comment: got %+v, want the body uno, edited", changed)
 		}
 		do[contract.Comment](w, member, "update-comment", fields{"commentId": one.ID, "body": " uno "})
 		w.wantAuditAndEvents(1, "comment.updated", contract.EventCommentUpdated, one.ID)
@@ -60,11 +60,11 @@ func TestComment_CreateListUpdateDelete(t *testing.T) {
 		do[op.None](w, w.manager, "delete-comment", fields{"commentId": two.ID})
 		w.wantError(fault.CodeNotFound, member, "delete-comment", fields{"commentId": one.ID})
 		if got := do[op.Page[contract.Comment]](w, member, "list-comments", target); len(got.Items) != 0 || got.NextCursor != "" {
-			t.Errorf("got %+v", got)
+			t.Errorf("comments after their deletion: got %+v, want none", got)
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE changes::text ~ '"(one|two|uno)"'`); n != 0 {
-		t.Errorf("%d audit entries contain a comment's text", n)
+		t.Errorf("audit entries with the text of a comment: got %d, want 0", n)
 	}
 }
 

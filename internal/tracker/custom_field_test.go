@@ -90,7 +90,7 @@ func TestCustomField_SetUpdateAndDelete(t *testing.T) {
 	}
 	changed := do[contract.CustomField](w, w.manager, "update-custom-field", fields{"projectId": p.ID, "fieldId": created["CHOICE"].ID, "name": "Colour", "options": []string{"Blue", "Green"}})
 	if changed.Name != "Colour" || !slices.Equal(changed.Options, []string{"Blue", "Green"}) {
-		t.Errorf("got %+v", changed)
+		t.Errorf("updated custom field: got %+v, want the name Colour and the options Blue and Green", changed)
 	}
 	w.wantAuditAndEvents(1, "custom_field.updated", contract.EventCustomFieldUpdated, changed.ID)
 	do[op.None](w, w.manager, "delete-custom-field", fields{"projectId": p.ID, "fieldId": changed.ID})

@@ -43,6 +43,8 @@ func (s *Service) markAwaitingDecisionHandler() executor.Handler[contract.MarkAw
 	}
 }
 
+// raiseDecision raises a decision request on the task. A task has at most one open
+// request: if there is one, raiseDecision returns it.
 func (s *Service) raiseDecision(ctx context.Context, c *executor.Call, in *contract.MarkAwaitingDecisionIn, task taskRow) (*contract.DecisionRequest, error) {
 	question := strings.TrimSpace(in.Question)
 	if question == "" {
@@ -196,9 +198,9 @@ func (r *decisionRow) record(c *executor.Call, task *taskRow, action, event stri
 	c.Emit(executor.Event{Type: event, AggregateType: "decision_request", AggregateID: r.ID, Payload: r.toDecisionRequest(task), Notify: notify})
 }
 
-// addDecisionRequest sets the decision request of an API task: the one with the id,
-// or the task's latest one if id is empty.
-func addDecisionRequest(ctx context.Context, c *executor.Call, task *taskRow, id op.UUID, shown *contract.Task) error {
+// addDecisionRequest adds a decision request to the task in a response: the one with the
+// id, or the task's latest one if id is empty.
+func addDecisionRequest(ctx context.Context, c *executor.Call, task *taskRow, id op.UUID, response *contract.Task) error {
 	var row *decisionRow
 	var err error
 	if id != "" {
@@ -207,7 +209,7 @@ func addDecisionRequest(ctx context.Context, c *executor.Call, task *taskRow, id
 		row, err = findDecision(ctx, c, latestDecisionSQL, task, nil)
 	}
 	if err == nil && row != nil {
-		shown.DecisionRequest = row.toDecisionRequest(task)
+		response.DecisionRequest = row.toDecisionRequest(task)
 	}
 	return err
 }

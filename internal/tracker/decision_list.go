@@ -68,7 +68,7 @@ type decisionCursor struct {
 }
 
 // readDecisionCursor decodes a cursor of the given list operation. It returns nil for
-// the start of the list, and an error if the cursor's leading keys are not prefix.
+// the start of the list, and an error if the cursor does not begin with the keys in prefix.
 func readDecisionCursor(c *executor.Call, o *op.Operation, text string, prefix ...string) (*decisionCursor, error) {
 	keys, err := op.ReadCursor(text, o.Name, c.Tenant, len(prefix)+2)
 	if err != nil || keys == nil {
@@ -89,8 +89,8 @@ func readDecisionCursor(c *executor.Call, o *op.Operation, text string, prefix .
 	return &decisionCursor{at, id}, nil
 }
 
-// awaitingDecisionFilter marks the cursors of listAwaiting, so that they are not
-// accepted by list-tasks with another order.
+// awaitingDecisionFilter is the first key in the cursors of listAwaiting. list-tasks
+// therefore rejects these cursors in lists with another order.
 const awaitingDecisionFilter = "awaiting-decision"
 
 // listAwaiting returns a page of a project's tasks with an open decision request,
@@ -123,7 +123,7 @@ func (s *Service) listAwaiting(ctx context.Context, c *executor.Call, in *contra
 func awaitingStatement(c *executor.Call, in *contract.ListTasksIn, f, epics authz.Filter, after *decisionCursor) *statement {
 	st := &statement{}
 	tenant, project := st.arg(c.Tenant), st.arg(in.ProjectID)
-	st.add(taskListSelect).whereEpicShown(tenant, epics)
+	st.add(taskListSelect).addEpicIsVisible(tenant, epics)
 	st.add(`, d.id AS decision_id, d.created_at AS decision_at
 FROM projects.decision_requests d
 JOIN projects.tasks t ON t.tenant_id = `, tenant, ` AND t.id = d.task_id
@@ -145,13 +145,13 @@ func readAwaiting(ctx context.Context, c *executor.Call, st *statement, in *cont
 		return nil, err
 	}
 	var r taskRow
-	var isEpicReadable bool
+	var isEpicVisible bool
 	var cursor decisionCursor
 	var cursors []decisionCursor
-	_, err = pgx.ForEachRow(rows, append(r.listScanTargets(), &isEpicReadable, &cursor.id, &cursor.at), func() error {
+	_, err = pgx.ForEachRow(rows, append(r.listScanTargets(), &isEpicVisible, &cursor.id, &cursor.at), func() error {
 		item := r.toSummary()
 		item.ProjectID, item.DecisionRequestID = in.ProjectID, cursor.id
-		if !isEpicReadable {
+		if !isEpicVisible {
 			item.EpicID = opaqueID(c.Tenant, item.EpicID)
 		}
 		page.Items, cursors = append(page.Items, item), append(cursors, cursor)

@@ -35,12 +35,12 @@ func TestMarkAwaitingDecision_ByAssigneeCreatesOpenRequest(t *testing.T) {
 	}))
 	if d.Status != contract.DecisionOpen || d.Question != "Which way?" || d.Options[0] != "left" || len(d.Options) != 3 ||
 		d.RaisedBy != agent.id || d.SessionID != "s-1" || d.TaskID != task.ID || d.TaskKey != task.Key || d.ResolvedAt != nil || d.Answer != "" {
-		t.Errorf("got %+v", d)
+		t.Errorf("mark-awaiting-decision: got %+v, want an open request of the agent with trimmed question and options", d)
 	}
 	w.wantAuditAndEvents(1, "decision_request.raised", contract.EventDecisionRaised, d.ID)
 	now := do[contract.Task](w, agent, "get-task", fields{"projectId": p.ID, "task": task.Key})
 	if now.Status != task.Status || now.Assignee != task.Assignee || !now.UpdatedAt.Equal(task.UpdatedAt) {
-		t.Errorf("the task has changed: %+v", now)
+		t.Errorf("task after mark-awaiting-decision: got %+v, want it unchanged", now)
 	}
 	if !reflect.DeepEqual(now.DecisionRequest, d) {
 		t.Errorf("get-task: got decision request %+v, want %+v", now.DecisionRequest, d)
@@ -55,14 +55,14 @@ func TestMarkAwaitingDecision_ByAssigneeCreatesOpenRequest(t *testing.T) {
 	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, d.ID, fields{"chosenOptionIndex": 0}))
 	next := do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", questionInput(task))
 	if next.ID == d.ID || next.Status != contract.DecisionOpen || len(next.Options) != 0 {
-		t.Errorf("got %+v", next)
+		t.Errorf("mark-awaiting-decision after the answer: got %+v, want a new open request", next)
 	}
 	// The event notifies the project's owner, who is also the task's creator.
 	if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND payload->'notify' = jsonb_build_array($2::text)`, contract.EventDecisionRaised, string(w.manager.id)); n != 2 {
 		t.Errorf("got %d events that notify the project's owner, want 2", n)
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action LIKE 'decision_request.%' AND changes::text ILIKE '%way%'`); n != 0 {
-		t.Errorf("%d audit entries contain user-generated text", n)
+		t.Errorf("audit entries with the text of a question: got %d, want 0", n)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestMarkAwaitingDecision_RequiresAssigneeAndPermission(t *testing.T) {
 	w.wantError(fault.CodeNotFound, w.addPerson(person{tenant: w.globex, roles: []string{"Admin"}}), "mark-awaiting-decision", questionInput(task))
 	w.wantError(fault.CodeForbidden, w.addPerson(person{roles: []string{"Member"}, projects: []op.UUID{secret.ID}}), "mark-awaiting-decision", questionInput(task))
 	if f := w.wantError(fault.CodeForbidden, w.addPerson(person{}), "mark-awaiting-decision", questionInput(task)); f.Permission != contract.PermTaskUpdate {
-		t.Errorf("got permission %q", f.Permission)
+		t.Errorf("mark-awaiting-decision: got the missing permission %q, want %q", f.Permission, contract.PermTaskUpdate)
 	}
 	// The assignee with a read-only token, and without task.update.
 	w.mu.Lock()
@@ -126,7 +126,7 @@ func TestMarkAwaitingDecision_RequiresAssigneeAndPermission(t *testing.T) {
 	member.caveats, member.roles = nil, []string{"Auditor"}
 	w.mu.Unlock()
 	if f := w.wantError(fault.CodeForbidden, member, "mark-awaiting-decision", questionInput(task)); f.Permission != contract.PermTaskUpdate {
-		t.Errorf("got permission %q", f.Permission)
+		t.Errorf("mark-awaiting-decision: got the missing permission %q, want %q", f.Permission, contract.PermTaskUpdate)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestMarkAwaitingDecision_ForAgentRequiresAssignableAgent(t *testing.T) {
 		messages[note] = f.Message
 	}
 	if messages["foreign"] != messages["absent"] || messages["foreign address"] != messages["absent"] {
-		t.Errorf("error messages for an agent of another tenant and a missing agent differ: %v", messages)
+		t.Errorf("mark-awaiting-decision for an agent of another tenant and for a missing agent: got the messages %v, want the same", messages)
 	}
 	// An agent that is not the task's assignee.
 	if f := w.wantError(fault.CodeForbidden, w.manager, "mark-awaiting-decision", questionInput(task, fields{"agent": idle.id})); !strings.Contains(f.Message, "assignee") {
@@ -166,7 +166,7 @@ func TestMarkAwaitingDecision_ForAgentRequiresAssignableAgent(t *testing.T) {
 	// Acting for an agent requires tasks.update.any, even for the agent itself.
 	for _, who := range []*person{human, agent} {
 		if f := w.wantError(fault.CodeForbidden, who, "mark-awaiting-decision", questionInput(task, fields{"agent": agent.id})); f.Permission != contract.PermTasksUpdateAny {
-			t.Errorf("got permission %q", f.Permission)
+			t.Errorf("mark-awaiting-decision: got the missing permission %q, want %q", f.Permission, contract.PermTasksUpdateAny)
 		}
 	}
 	for _, name := range []string{string(agent.id), agent.email()} {
@@ -220,10 +220,10 @@ func TestCancelDecision_AllowedForRaiserAndManager(t *testing.T) {
 	task, other := w.createTaskInProgress(p, agent), w.createTaskInProgress(p, agent)
 	d := do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", questionInput(task))
 	if f := w.wantError(fault.CodeForbidden, member, "cancel-decision", decisionInput(task, d.ID)); f.Permission != contract.PermTasksUpdateAny {
-		t.Errorf("got permission %q", f.Permission)
+		t.Errorf("cancel-decision: got the missing permission %q, want %q", f.Permission, contract.PermTasksUpdateAny)
 	}
 	if f := w.wantError(fault.CodeForbidden, w.addPerson(person{}), "cancel-decision", decisionInput(task, d.ID)); f.Permission != contract.PermTasksUpdateAny {
-		t.Errorf("got permission %q", f.Permission)
+		t.Errorf("cancel-decision: got the missing permission %q, want %q", f.Permission, contract.PermTasksUpdateAny)
 	}
 	w.wantError(fault.CodeForbidden, w.addPerson(person{kind: authz.KindAgent, roles: []string{"Agent"}}), "cancel-decision", decisionInput(task, d.ID))
 	w.wantError(fault.CodeNotFound, w.manager, "cancel-decision", decisionInput(other, d.ID))
@@ -234,12 +234,12 @@ func TestCancelDecision_AllowedForRaiserAndManager(t *testing.T) {
 	do[contract.Task](w, w.manager, "update-task", fields{"projectId": p.ID, "task": task.Key, "assignee": member.id})
 	cancelled := do[contract.DecisionRequest](w, agent, "cancel-decision", decisionInput(task, d.ID))
 	if cancelled.Status != contract.DecisionCancelled || cancelled.ResolvedBy != agent.id || cancelled.Answer != "" {
-		t.Errorf("got %+v", cancelled)
+		t.Errorf("cancel-decision by the raiser: got %+v, want it cancelled by the agent, without an answer", cancelled)
 	}
 	w.wantAuditAndEvents(1, "decision_request.cancelled", contract.EventDecisionCancelled, d.ID)
 	now := do[contract.Task](w, member, "get-task", fields{"projectId": p.ID, "task": task.Key})
 	if now.Status != "IN_PROGRESS" || now.Assignee != member.id {
-		t.Errorf("the task has changed: %+v", now)
+		t.Errorf("task after cancel-decision: got %+v, want it unchanged", now)
 	}
 	// A resolved request is returned unchanged.
 	for name, in := range map[string]fields{"cancel-decision": decisionInput(task, d.ID), "answer-decision": decisionInput(task, d.ID, fields{"answer": "yes"})} {
@@ -252,11 +252,11 @@ func TestCancelDecision_AllowedForRaiserAndManager(t *testing.T) {
 	// With tasks.update.any, requests of others can be cancelled too.
 	d = do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", questionInput(other))
 	if c := do[contract.DecisionRequest](w, w.manager, "cancel-decision", decisionInput(other, d.ID)); c.Status != contract.DecisionCancelled || c.ResolvedBy != w.manager.id || c.RaisedBy != agent.id {
-		t.Errorf("got %+v", c)
+		t.Errorf("cancel-decision by the manager: got %+v, want it cancelled by the manager, raised by the agent", c)
 	}
 	answered := w.createDecisionRequest(other, 0)
 	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(other, answered, fields{"answer": "yes"}))
 	if c := do[contract.DecisionRequest](w, w.manager, "cancel-decision", decisionInput(other, answered)); c.Status != contract.DecisionAnswered {
-		t.Errorf("got %+v", c)
+		t.Errorf("cancel-decision of an answered request: got %+v, want it answered", c)
 	}
 }

@@ -77,12 +77,12 @@ func TestAnswerDecision_FirstAnswerCounts(t *testing.T) {
 
 	d := do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, request, fields{"chosenOptionIndex": 1}))
 	if d.Status != contract.DecisionAnswered || d.Answer != "right" || *d.ChosenOptionIndex != 1 || d.ResolvedBy != w.manager.id || d.ResolvedAt == nil {
-		t.Errorf("got %+v", d)
+		t.Errorf("answer-decision with an option: got %+v, want it answered by the manager with option 1, right", d)
 	}
 	w.wantAuditAndEvents(1, "decision_request.answered", contract.EventDecisionAnswered, request)
 	now := do[contract.Task](w, member, "get-task", fields{"projectId": p.ID, "task": task.Key})
 	if now.Status != task.Status || now.Assignee != task.Assignee || !now.UpdatedAt.Equal(task.UpdatedAt) {
-		t.Errorf("the task has changed: %+v", now)
+		t.Errorf("task after answer-decision: got %+v, want it unchanged", now)
 	}
 	if !reflect.DeepEqual(now.DecisionRequest, d) {
 		t.Errorf("get-task: got decision request %+v, want %+v", now.DecisionRequest, d)
@@ -106,12 +106,12 @@ func TestAnswerDecision_AcceptsFreeText(t *testing.T) {
 	}
 	d := do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, free, fields{"answer": "  by the book\n"}))
 	if d.Answer != "by the book" || d.ChosenOptionIndex != nil {
-		t.Errorf("got %+v", d)
+		t.Errorf("answer-decision with free text: got %+v, want the trimmed text without an option", d)
 	}
 	// A request with options also accepts free text.
 	bound := w.createDecisionRequest(task, 0, "left", "right")
 	if d := do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, bound, fields{"answer": "straight on"})); d.Answer != "straight on" || d.ChosenOptionIndex != nil {
-		t.Errorf("got %+v", d)
+		t.Errorf("answer-decision with free text for a request with options: got %+v, want the text without an option", d)
 	}
 }
 
@@ -176,7 +176,7 @@ func TestAnswerDecision_ConcurrentAnswersStoreOne(t *testing.T) {
 	for i, d := range answers {
 		switch {
 		case errs[i] != nil:
-			t.Errorf("caller %d: %v", i, errs[i])
+			t.Errorf("answer-decision of caller %d: got %v, want no error", i, errs[i])
 		case !reflect.DeepEqual(d, answers[0]):
 			t.Errorf("caller %d: got %+v, want the same as caller 0: %+v", i, d, answers[0])
 		}
@@ -279,7 +279,7 @@ func TestListTasks_AwaitingDecisionOldestRequestFirst(t *testing.T) {
 		in["cursor"] = page.NextCursor
 	}
 	if keys(got) != "APO-4 APO-2 APO-5 APO-3 APO-1" {
-		t.Errorf("got %s", keys(got))
+		t.Errorf("list-tasks with awaitingDecision: got %s, want APO-4 APO-2 APO-5 APO-3 APO-1", keys(got))
 	}
 	for _, item := range got {
 		if item.DecisionRequestID != requests[item.Key] || item.ProjectID != p.ID || item.Priority != "HIGH" || len(item.Labels) != 1 {

@@ -21,9 +21,9 @@ import (
 const decisionChannel = "parapet_decisions"
 
 // waiters manages the calls of this process that wait for a decision. A notification
-// wakes the calls that wait for its request, and they read the request again. A
-// superfluous notification therefore only costs a read. After missed notifications
-// all calls are woken.
+// wakes the calls that wait for its request, and they read the request again. An
+// unnecessary notification therefore costs only one read. If notifications may have been
+// missed, all calls are woken.
 type waiters struct {
 	mu sync.Mutex
 	// wakeSignal holds the channels of the waiting calls by decision request.
@@ -82,8 +82,8 @@ func (w *waiters) add(user, request op.UUID) (<-chan struct{}, func()) {
 	}
 }
 
-func wake(all map[chan struct{}]bool) {
-	for woken := range all {
+func wake(channels map[chan struct{}]bool) {
+	for woken := range channels {
 		select {
 		case woken <- struct{}{}:
 		default:
@@ -96,8 +96,8 @@ func wake(all map[chan struct{}]bool) {
 func (w *waiters) wakeAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, all := range w.wakeSignal {
-		wake(all)
+	for _, channels := range w.wakeSignal {
+		wake(channels)
 	}
 }
 
@@ -116,8 +116,8 @@ func (w *waiters) handleNotification(payload string) {
 	wake(w.wakeSignal[notification.Request])
 }
 
-// lookup calls f: the first lookup of a call immediately, later ones when a slot is
-// free.
+// lookup calls f, which reads the decision request. The first lookup of a waiting call
+// runs immediately; a later one (isRetry) waits for a free slot.
 func (w *waiters) lookup(ctx context.Context, isRetry bool, f func() (any, error)) (any, error) {
 	if !isRetry {
 		return f()

@@ -84,7 +84,7 @@ func (w *world) receiveWithin(d time.Duration, answered <-chan waitResult) waitR
 	case a := <-answered:
 		return a
 	case <-time.After(d):
-		w.t.Fatalf("wait-decision did not return within %s", d)
+		w.t.Fatalf("wait-decision: got no response, want one within %s", d)
 		return waitResult{}
 	}
 }
@@ -144,13 +144,13 @@ func TestWaitDecision_EndsOnAnswerTimeoutCancelAndShutdown(t *testing.T) {
 	done := w.createDecisionRequest(task, 0)
 	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, done, fields{"answer": "yes"}))
 	if a := w.receiveWithin(5*time.Second, process.startWait(w.manager, decisionInput(task, done, fields{"timeoutSeconds": 55}))); a.err != nil || a.request.Answer != "yes" {
-		t.Errorf("got %+v", a)
+		t.Errorf("wait-decision for an answered request: got %+v, want the answer yes immediately", a)
 	}
 	// After the timeout, with the open request.
 	request := w.createDecisionRequest(task, 0)
 	start := time.Now()
 	if a := w.receiveWithin(5*time.Second, process.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 1}))); a.err != nil || a.request.Status != contract.DecisionOpen || a.at.Sub(start) < time.Second {
-		t.Errorf("got %+v after %s", a, a.at.Sub(start))
+		t.Errorf("wait-decision with a timeout of 1s: got %+v after %s, want the open request after the timeout", a, a.at.Sub(start))
 	}
 	// When the caller's context is cancelled.
 	bound := process.operations["wait-decision"]
@@ -163,14 +163,14 @@ func TestWaitDecision_EndsOnAnswerTimeoutCancelAndShutdown(t *testing.T) {
 	time.Sleep(20 * time.Millisecond)
 	cancel()
 	if err := <-result; !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
+		t.Errorf("wait-decision with a cancelled context: got %v, want context.Canceled", err)
 	}
 	// When the task is deleted: NOT_FOUND.
 	answered := process.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 55}))
 	time.Sleep(20 * time.Millisecond)
 	do[op.None](w, w.manager, "delete-task", fields{"projectId": p.ID, "task": task.Key})
 	if a := w.receiveWithin(5*time.Second, answered); !fault.HasCode(a.err, fault.CodeNotFound) {
-		t.Errorf("got %+v", a)
+		t.Errorf("wait-decision after the deletion of the task: got %+v, want NOT_FOUND", a)
 	}
 	// At shutdown, all waits end.
 	other := w.createTask(p, "Other")
@@ -183,7 +183,7 @@ func TestWaitDecision_EndsOnAnswerTimeoutCancelAndShutdown(t *testing.T) {
 	process.service.EndWaits()
 	for _, answered := range append(all, process.startWait(w.manager, decisionInput(other, request, fields{"timeoutSeconds": 55}))) {
 		if a := w.receiveWithin(5*time.Second, answered); a.err != nil || a.request.Status != contract.DecisionOpen {
-			t.Errorf("got %+v", a)
+			t.Errorf("wait-decision after EndWaits: got %+v, want the open request", a)
 		}
 	}
 }
@@ -209,7 +209,7 @@ func TestWaitDecision_RequiresPermissionThroughoutTheWait(t *testing.T) {
 	w.exec(`UPDATE identity.memberships SET status = 'SUSPENDED' WHERE user_id = $1`, member.id)
 	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, request, fields{"answer": "yes"}))
 	if a := w.receiveWithin(5*time.Second, answered); !fault.HasCode(a.err, fault.CodeForbidden) {
-		t.Errorf("got %+v", a)
+		t.Errorf("wait-decision after the suspension of the caller: got %+v, want FORBIDDEN", a)
 	}
 }
 
@@ -233,7 +233,7 @@ func TestWaitDecision_HoldsNoDatabaseConnection(t *testing.T) {
 	do[contract.DecisionRequest](process.world, w.manager, "answer-decision", decisionInput(task, request, fields{"answer": "yes"}))
 	for _, answered := range all {
 		if a := w.receiveWithin(10*time.Second, answered); a.err != nil || a.request.Status != contract.DecisionAnswered {
-			t.Errorf("got %+v", a)
+			t.Errorf("wait-decision: got %+v, want the answered request", a)
 		}
 	}
 }
@@ -253,12 +253,12 @@ func TestWaitDecision_ListenerReconnectsAndReadsMissedAnswer(t *testing.T) {
 	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, request, fields{"answer": "yes"}))
 	select {
 	case a := <-answered:
-		t.Fatalf("wait-decision returned without a notification: %+v", a)
+		t.Fatalf("wait-decision without a notification: got %+v, want no response yet", a)
 	case <-time.After(300 * time.Millisecond):
 	}
 	w.exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parapet-notices'`)
 	if a := w.receiveWithin(10*time.Second, answered); a.err != nil || a.request.Answer != "yes" {
-		t.Errorf("got %+v", a)
+		t.Errorf("wait-decision after the listener reconnected: got %+v, want the answer yes", a)
 	}
 }
 
@@ -286,11 +286,11 @@ func TestWaitDecision_LimitsWaitsPerUser(t *testing.T) {
 	others := a.startWait(other, in)
 	do[contract.DecisionRequest](a.world, w.manager, "answer-decision", decisionInput(task, request, fields{"answer": "yes"}))
 	if got := a.receiveWithin(30*time.Second, others); got.err != nil || got.request.Answer != "yes" {
-		t.Errorf("another user: got %+v, %v", got.request, got.err)
+		t.Errorf("wait-decision of another user: got %+v, %v; want the answer yes", got.request, got.err)
 	}
 	for range limit {
 		if got := a.receiveWithin(30*time.Second, answered); got.err != nil || got.request.Answer != "yes" {
-			t.Fatalf("got %+v, %v", got.request, got.err)
+			t.Fatalf("wait-decision within the limit: got %+v, %v; want the answer yes", got.request, got.err)
 		}
 	}
 	do[contract.DecisionRequest](a.world, user, "wait-decision", in)

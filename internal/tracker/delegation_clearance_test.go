@@ -36,7 +36,7 @@ func TestDelegation_ReadsWithLowerClearance(t *testing.T) {
 				}
 				got, err := w.call(delegate, "get-project", fields{"projectId": p.ID})
 				if readable != (err == nil) {
-					t.Errorf("delegator %s, delegate %s: %s project: %v, %v", delegatorTier, delegateTier, p.Classification, got, err)
+					t.Errorf("delegator %s, delegate %s, project %s: got %v, %v; want readable %t", delegatorTier, delegateTier, p.Classification, got, err, readable)
 				}
 				if rank[delegateTier] < rank[p.Classification] && !fault.HasCode(err, fault.CodeNotFound) {
 					t.Errorf("delegate %s: %s project: got %v, want NOT_FOUND", delegateTier, p.Classification, err)

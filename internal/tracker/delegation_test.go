@@ -39,7 +39,7 @@ func (w *world) isAllowed(who *person, name string, in fields) bool {
 	w.t.Helper()
 	_, err := w.call(who, name, in)
 	if err != nil && !fault.HasCode(err, fault.CodeForbidden) && !fault.HasCode(err, fault.CodeNotFound) {
-		w.t.Fatalf("%s: %v", name, err)
+		w.t.Fatalf("%s: got %v, want no error, FORBIDDEN or NOT_FOUND", name, err)
 	}
 	return err == nil
 }
@@ -59,7 +59,7 @@ func TestDelegation_AppliesUntilRevoked(t *testing.T) {
 	}
 	d := w.createDelegation(w.manager, delegate, []string{"tasks.read", "task.update"})
 	if d.State != contract.DelegationActive || d.DelegatorID != w.manager.id || d.CreatedBy != w.manager.id || d.Scope != contract.DelegationTenant {
-		t.Errorf("delegation: got %+v", d)
+		t.Errorf("created delegation: got %+v, want it active, by the manager, in the scope of the tenant", d)
 	}
 	if !w.isAllowed(delegate, "get-task", get) || !w.isAllowed(delegate, "update-task", change) {
 		t.Error("delegated permissions: got denied, want allowed")
@@ -76,7 +76,7 @@ func TestDelegation_AppliesUntilRevoked(t *testing.T) {
 		t.Errorf("on_behalf_of in the delegate's audit entry: got %q (%v), want the delegator", behalf, err)
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE on_behalf_of IS NOT NULL AND actor_id = $1`, w.manager.id); n != 0 {
-		t.Error("audit entries of the delegator's own actions have on_behalf_of set")
+		t.Errorf("audit entries of the delegator's own actions with on_behalf_of: got %d, want 0", n)
 	}
 
 	// The same cached principal is used before and after the revocation.
@@ -91,7 +91,7 @@ func TestDelegation_AppliesUntilRevoked(t *testing.T) {
 	}
 	revoked := do[contract.Delegation](w, w.manager, "revoke-delegation", fields{"delegationId": d.ID})
 	if revoked.State != contract.DelegationRevoked || revoked.RevokedBy != w.manager.id {
-		t.Errorf("revoked delegation: got %+v", revoked)
+		t.Errorf("revoked delegation: got %+v, want the state REVOKED by the manager", revoked)
 	}
 	if err := call(); !fault.HasCode(err, fault.CodeForbidden) {
 		t.Errorf("get-task after the revocation: got %v, want FORBIDDEN", err)
@@ -172,7 +172,7 @@ func TestDelegation_LimitedByScopeClearanceAndCaveats(t *testing.T) {
 	byInitiative := w.addPerson(person{})
 	w.createDelegation(w.manager, byInitiative, read, fields{"scope": "INITIATIVE", "initiativeId": initiative.ID})
 	if w.isAllowed(byInitiative, "get-project", get(apollo)) {
-		t.Error("delegation for an initiative allows a project outside it")
+		t.Error("get-project of a project outside the delegated initiative: got allowed, want denied")
 	}
 	if !w.isAllowed(byInitiative, "get-initiative", fields{"initiativeId": initiative.ID}) || w.isAllowed(byInitiative, "get-initiative", fields{"initiativeId": other.ID}) {
 		t.Error("delegation for an initiative: want access to it and not to another initiative")
@@ -280,7 +280,7 @@ func TestCreateDelegation_RejectsInvalidInput(t *testing.T) {
 	admin, member := w.addPerson(person{roles: []string{"Admin"}}), w.addPerson(person{roles: []string{"Member"}})
 	d := w.createDelegation(admin, delegate, []string{"tasks.read"}, fields{"delegator": member.id})
 	if d.DelegatorID != member.id || d.CreatedBy != admin.id {
-		t.Errorf("delegation created by an administrator: got %+v", d)
+		t.Errorf("delegation created by an administrator: got %+v, want the member as delegator and the administrator as creator", d)
 	}
 	f := w.wantError(fault.CodeValidation, admin, "create-delegation", fields{"delegator": member.id, "delegate": delegate.id, "permissions": []string{"task.delete"}, "until": soon})
 	if f.Field != "permissions" {
@@ -390,7 +390,7 @@ FROM generate_series(1, 40000) n`, w.acme)
 			}
 		}
 		if queries == 0 {
-			t.Errorf("%s: no query read delegations", call.name)
+			t.Errorf("%s: got no query that reads delegations, want one", call.name)
 		}
 	}
 }

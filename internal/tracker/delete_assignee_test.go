@@ -21,7 +21,7 @@ func TestDeleteTask_AssigneeCannotDelete(t *testing.T) {
 
 	own := do[contract.Task](w, member, "create-task", fields{"projectId": p.ID, "title": "Take off"})
 	if !w.isAllowed(member, "delete-task", fields{"projectId": p.ID, "task": own.Key}) {
-		t.Error("the creator of a task cannot delete it")
+		t.Error("delete-task by the creator: got denied, want allowed")
 	}
 }
 
@@ -41,7 +41,7 @@ func TestDeleteTask_DelegateCannotMakeTaskTheDelegatorsOwn(t *testing.T) {
 
 	own := do[contract.Task](w, delegator, "create-task", fields{"projectId": p.ID, "title": "Take off"})
 	if !w.isAllowed(delegate, "delete-task", fields{"projectId": p.ID, "task": own.Key}) {
-		t.Error("the delegate cannot delete a task that the delegator created")
+		t.Error("delete-task by the delegate of the creator: got denied, want allowed")
 	}
 }
 
@@ -65,6 +65,6 @@ func TestDeleteCriterion_AssigneeCannotDelete(t *testing.T) {
 	own := do[contract.Task](w, member, "create-task", fields{"projectId": p.ID, "title": "Take off"})
 	ownCriterion := do[contract.Criterion](w, member, "create-criterion", merge(in, fields{"taskId": own.ID}))
 	if !w.isAllowed(member, "delete-criterion", fields{"projectId": p.ID, "criterionId": ownCriterion.ID}) {
-		t.Error("the creator of a criterion cannot delete it")
+		t.Error("delete-criterion by the creator: got denied, want allowed")
 	}
 }

@@ -76,23 +76,23 @@ func TestDeliverable_ReviewWorkflow(t *testing.T) {
 	member := w.addPerson(person{roles: []string{"Member"}})
 	d := do[contract.Deliverable](w, member, "create-deliverable", fields{"projectId": p.ID, "title": " Flight plan ", "description": "All of it.", "taskId": task.ID, "dueDate": "2027-03-01", "criteria": []string{" Complete ", "Signed"}})
 	if d.Title != "Flight plan" || d.Status != "DRAFT" || d.Owner != member.id || d.TaskID != task.ID || len(d.Criteria) != 2 || d.Criteria[0].Text != "Complete" {
-		t.Fatalf("got %+v", d)
+		t.Fatalf("created deliverable: got %+v, want a draft of the member with the trimmed title and two criteria", d)
 	}
 	w.wantAuditAndEvents(1, "deliverable.created", contract.EventDeliverableCreated, d.ID)
 	at := fields{"projectId": p.ID, "deliverableId": d.ID}
 	if got := do[contract.Deliverable](w, reviewer, "get-deliverable", at); got.Description != "All of it." || len(got.Criteria) != 2 {
-		t.Errorf("got %+v", got)
+		t.Errorf("get-deliverable: got %+v, want the description and two criteria", got)
 	}
 	w.wantError(fault.CodeForbidden, reviewer, "submit-deliverable", at)
 	submitted := do[contract.Deliverable](w, member, "submit-deliverable", at)
 	if submitted.Status != "SUBMITTED" || submitted.SubmittedBy != member.id || submitted.SubmittedAt == nil {
-		t.Errorf("submitted deliverable: got %+v", submitted.DeliverableSummary)
+		t.Errorf("submitted deliverable: got %+v, want SUBMITTED by the member", submitted.DeliverableSummary)
 	}
 	w.wantError(fault.CodeForbidden, member, "start-deliverable-review", at)
 	do[contract.Deliverable](w, reviewer, "start-deliverable-review", at)
 	returned := do[contract.Deliverable](w, reviewer, "revise-deliverable", merge(fields{"reason": "Add the landing."}, at))
 	if returned.Status != "REVISED" || returned.ReviewReason != "Add the landing." || returned.ReviewedBy != reviewer.id {
-		t.Errorf("returned deliverable: got %+v", returned)
+		t.Errorf("returned deliverable: got %+v, want REVISED by the reviewer with the reason", returned)
 	}
 	do[contract.Deliverable](w, member, "update-deliverable", merge(fields{"title": "Flight plan 2", "taskId": nil, "dueDate": nil}, at))
 	do[contract.Criterion](w, member, "update-criterion", fields{"projectId": p.ID, "criterionId": d.Criteria[1].ID, "met": true})
@@ -100,15 +100,15 @@ func TestDeliverable_ReviewWorkflow(t *testing.T) {
 	do[contract.Deliverable](w, reviewer, "start-deliverable-review", at)
 	rejected := do[contract.Deliverable](w, reviewer, "reject-deliverable", merge(fields{"failedCriteria": []op.UUID{d.Criteria[1].ID, d.Criteria[1].ID}, "reason": "No signature."}, at))
 	if rejected.Status != "REJECTED" || rejected.TaskID != "" || rejected.DueDate != "" || rejected.Criteria[0].Failed || !rejected.Criteria[1].Failed || rejected.Criteria[1].Met || rejected.Criteria[1].MetBy != "" {
-		t.Errorf("rejected deliverable: got %+v", rejected)
+		t.Errorf("rejected deliverable: got %+v, want REJECTED with only the second criterion failed, without task and due date", rejected)
 	}
 	w.wantAuditAndEvents(6, "deliverable.status_changed", contract.EventDeliverableStatusChanged, d.ID)
 	w.wantAuditAndEvents(1, "deliverable.updated", contract.EventDeliverableUpdated, d.ID)
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE resource_id = $1 AND (changes::text LIKE '%signature%' OR changes::text LIKE '%Flight%')`, string(d.ID)); n != 0 {
-		t.Error("the audit log contains user-generated text")
+		t.Errorf("audit entries with user-generated text: got %d, want 0", n)
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE resource_id = $1 AND changes->'failedCriteria'->>0 = $2`, string(d.ID), string(d.Criteria[1].ID)); n != 1 {
-		t.Error("the audit entry does not contain the failed criterion")
+		t.Errorf("audit entries with the failed criterion: got %d, want 1", n)
 	}
 	// A rejected deliverable and its criteria cannot be changed.
 	w.wantError(fault.CodeConflict, member, "update-deliverable", merge(fields{"title": "x"}, at))
@@ -282,7 +282,7 @@ func TestCriterion_OfDeliverableAndTask(t *testing.T) {
 	d := w.createDeliverable(p, "DRAFT")
 	k := do[contract.Criterion](w, member, "create-criterion", fields{"projectId": p.ID, "taskId": assigned.ID, "text": " Lands softly "})
 	if k.Text != "Lands softly" || k.TaskID != assigned.ID || k.Met {
-		t.Errorf("got %+v", k)
+		t.Errorf("created criterion: got %+v, want the trimmed text and the task, not met", k)
 	}
 	w.wantAuditAndEvents(1, "criterion.created", contract.EventCriterionCreated, k.ID)
 	// With .own permissions, a user can only add criteria to their own tasks and
@@ -305,17 +305,17 @@ func TestCriterion_OfDeliverableAndTask(t *testing.T) {
 	w.wantError(fault.CodeNotFound, w.manager, "update-criterion", fields{"projectId": other.ID, "criterionId": k.ID, "met": true})
 	met := do[contract.Criterion](w, member, "update-criterion", merge(fields{"met": true}, at))
 	if !met.Met || met.MetBy != member.id || met.MetAt == nil {
-		t.Errorf("criterion marked as met: got %+v", met)
+		t.Errorf("criterion marked as met: got %+v, want it met by the member", met)
 	}
 	do[contract.Criterion](w, w.manager, "update-criterion", merge(fields{"met": true}, at))
 	w.wantAuditAndEvents(1, "criterion.updated", contract.EventCriterionUpdated, k.ID)
 	unmet := do[contract.Criterion](w, w.manager, "update-criterion", merge(fields{"met": false, "text": "Lands"}, at))
 	if unmet.Met || unmet.MetBy != "" || unmet.MetAt != nil || unmet.Text != "Lands" {
-		t.Errorf("criterion marked as not met: got %+v", unmet)
+		t.Errorf("criterion marked as not met: got %+v, want it not met, with the text Lands", unmet)
 	}
 	for _, field := range []string{"text", "met"} {
 		if f := w.wantError(fault.CodeValidation, w.manager, "update-criterion", merge(fields{field: nil}, at)); f.Field != field {
-			t.Errorf("null %s: got field %q", field, f.Field)
+			t.Errorf("null %s: got an error for field %q, want %q", field, f.Field, field)
 		}
 	}
 	for _, c := range []struct {

@@ -33,7 +33,7 @@ func TestDenial_NamesItsCause(t *testing.T) {
 			t.Errorf("%s: got %+v, want reason %s", c.name, f, c.reason)
 		}
 		if strings.Contains(f.Message+f.Reasons[0].Remedy, "{") {
-			t.Errorf("%s: message contains an unexpanded placeholder: %+v", c.name, f.Reasons)
+			t.Errorf("%s: got the reasons %+v, want every placeholder replaced", c.name, f.Reasons)
 		}
 	}
 	secret := w.createProject("Secret", fields{"classification": "SECRET"})

@@ -46,7 +46,7 @@ func TestDependency_AddListRemove(t *testing.T) {
 	added := do[contract.Dependency](w, w.manager, "add-dependency", merge(fields{"dependsOn": "gem-1"}, taskInput))
 	if added.Direction != contract.DirectionBlockedBy || added.Task.ID != far.ID || added.Task.Key != "GEM-1" || added.Task.Title != "Far" ||
 		added.Task.ProjectID != other.ID || added.Task.StatusCategory != "TODO" || !added.Task.IsCrossProject {
-		t.Errorf("added dependency: got %+v", added)
+		t.Errorf("added dependency: got %+v, want BLOCKED_BY GEM-1 of the other project", added)
 	}
 	if again := do[contract.Dependency](w, w.manager, "add-dependency", merge(fields{"dependsOn": far.ID}, taskInput)); *again != *added {
 		t.Errorf("adding it again: got %+v, want %+v", again, added)
@@ -68,11 +68,11 @@ func TestDependency_AddListRemove(t *testing.T) {
 		return fmt.Sprint(got.BlockedBy, " ", got.Blocks)
 	}
 	if got := counts(a) + ", " + counts(b) + ", " + counts(far); got != "2 0, 1 1, 0 2" {
-		t.Errorf("blockedBy and blocks counts: got %s", got)
+		t.Errorf("blockedBy and blocks counts of A, B and GEM-1: got %s, want 2 0, 1 1, 0 2", got)
 	}
 	do[contract.Task](w, w.manager, "update-task", fields{"projectId": other.ID, "task": far.Key, "status": "CANCELLED"})
 	if got := counts(a) + ", " + counts(b) + ", " + counts(far); got != "1 0, 0 1, 0 2" {
-		t.Errorf("blockedBy and blocks counts after GEM-1 was cancelled: got %s", got)
+		t.Errorf("blockedBy and blocks counts after GEM-1 was cancelled: got %s, want 1 0, 0 1, 0 2", got)
 	}
 	do[op.None](w, w.manager, "remove-dependency", merge(fields{"dependsOnId": "GEM-1"}, taskInput))
 	w.wantAuditAndEvents(1, "task.dependency_removed", contract.EventTaskDependencyRemoved, a.ID)
@@ -101,7 +101,7 @@ func TestAddDependency_RejectsInvalidOrUnreadableTask(t *testing.T) {
 		messages[f.Field+" "+f.Message] = true
 	}
 	if len(messages) != 1 {
-		t.Errorf("errors for missing and unreadable tasks differ: %v", messages)
+		t.Errorf("add-dependency for missing and unreadable tasks: got the errors %v, want the same", messages)
 	}
 	for _, dependsOn := range []string{"", "nonsense", "APO-0", "APO-1", string(a.ID)} {
 		if f := w.wantError(fault.CodeValidation, member, "add-dependency", fields{"projectId": p.ID, "task": a.Key, "dependsOn": dependsOn}); f.Field != "dependsOn" {
@@ -133,12 +133,12 @@ func TestListDependencies_MasksUnreadableTasks(t *testing.T) {
 	member := w.addPerson(person{roles: []string{"Member"}})
 	page := do[op.Page[contract.Dependency]](w, member, "list-dependencies", fields{"projectId": p.ID, "task": a.Key})
 	if got := formatDependencies(page.Items); got != "by REDACTED, blocks REDACTED" {
-		t.Fatalf("got %s", got)
+		t.Fatalf("dependencies on unreadable tasks: got %s, want by REDACTED, blocks REDACTED", got)
 	}
 	for _, d := range page.Items {
 		if d.Task.ID == hush.ID || d.Task.ID == hidden.ID || d.Task.Title != contract.Redacted || !d.Task.IsCrossProject ||
 			d.Task.ProjectID != "" || d.Task.Status != "" || d.Task.StatusCategory != "" {
-			t.Errorf("masked task: got %+v", d.Task)
+			t.Errorf("unreadable task of a dependency: got %+v, want an opaque id and the title REDACTED only", d.Task)
 		}
 	}
 	first := do[op.Page[contract.Dependency]](w, member, "list-dependencies", fields{"projectId": p.ID, "task": a.Key, "limit": 1})

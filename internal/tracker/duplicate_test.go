@@ -39,12 +39,12 @@ func TestCreateTask_RejectsTitleSimilarToOpenTask(t *testing.T) {
 			got = candidates(f)
 		}
 		if len(got) != 1 || got[0].ID != first.ID || got[0].Key != "APO-1" || got[0].Title != first.Title || got[0].Similarity < 0.6 || !strings.Contains(f.Message, "APO-1") || !strings.Contains(f.Message, "allowDuplicate") {
-			t.Errorf("%q: got %v %+v", title, err, got)
+			t.Errorf("create-task %q: got %v with candidates %+v, want DUPLICATE_TASK with APO-1", title, err, got)
 		}
 	}
 	for _, title := range []string{"Fix the logout button", "Login", "Something else"} {
 		if _, err := create(title); err != nil {
-			t.Errorf("%q: %v", title, err)
+			t.Errorf("create-task %q: got %v, want no error", title, err)
 		}
 	}
 	before := w.count(`SELECT count(*) FROM projects.tasks`)
@@ -145,7 +145,7 @@ func TestDuplicateCheck_ConcurrentCreatesCreateAtLeastOne(t *testing.T) {
 		if err == nil {
 			created++
 		} else if !fault.HasCode(err, fault.CodeDuplicateTask) {
-			t.Errorf("got %v", err)
+			t.Errorf("concurrent create-task: got %v, want no error or DUPLICATE_TASK", err)
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM projects.tasks`); created == 0 || created != n {
@@ -185,7 +185,7 @@ func TestDuplicateCheck_FindsSameTitlesAsPgTrgm(t *testing.T) {
 			last := 1.0
 			for _, c := range candidates(fault.From(err)) {
 				if got[c.Title] = c.Similarity; c.Similarity > last {
-					t.Errorf("%q: candidates are not ordered by similarity", title)
+					t.Errorf("%q: got the candidate %q after a less similar one, want them ordered by similarity", title, c.Title)
 				}
 				last = c.Similarity
 			}
@@ -212,6 +212,6 @@ FROM projects.tasks t, generate_series(1, 600) n WHERE t.id = $1`, same.ID)
 	_, err := w.call(w.manager, "create-task", fields{"projectId": p.ID, "title": "Fix the login page"})
 	got := candidates(fault.From(err))
 	if !fault.HasCode(err, fault.CodeDuplicateTask) || len(got) != 10 || got[0].ID != same.ID || got[1].ID == oldSimilar.ID {
-		t.Errorf("got %v %+v", err, got)
+		t.Errorf("create-task with 600 similar titles: got %v with candidates %+v, want DUPLICATE_TASK with 10, the same title first", err, got)
 	}
 }

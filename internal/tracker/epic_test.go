@@ -48,10 +48,10 @@ func TestListEpicChildren_CoversAllProjectsAndMasksUnreadable(t *testing.T) {
 	for i, item := range full {
 		child := byID[item.ID]
 		if child == nil || item.Key != child.Key || item.Title != child.Title || item.ProjectID != child.ProjectID || item.IsCrossProject != (child.ProjectID != epic.ProjectID) || item.Priority != "HIGH" || item.Status != "TODO" {
-			t.Errorf("got %+v", item)
+			t.Errorf("child of the epic: got %+v, want the created child %+v", item, child)
 		}
 		if i > 0 && full[i-1].ProjectID == item.ProjectID && byID[full[i-1].ID].CreatedAt.After(child.CreatedAt) {
-			t.Errorf("children are not in order of creation: %s after %s", item.Key, full[i-1].Key)
+			t.Errorf("children of the epic: got %s after %s, want them in order of creation", item.Key, full[i-1].Key)
 		}
 	}
 	secrets := string(projects[1].ID) + " " + fmt.Sprint(projects[1].Prefix)
@@ -64,7 +64,7 @@ func TestListEpicChildren_CoversAllProjectsAndMasksUnreadable(t *testing.T) {
 		seen := map[op.UUID]bool{}
 		for i, item := range items {
 			if seen[item.ID] {
-				t.Errorf("child %s is listed twice", item.ID)
+				t.Errorf("children of the epic: got %s twice, want it once", item.ID)
 			}
 			seen[item.ID] = true
 			if full[i].ProjectID != projects[1].ID {
@@ -85,7 +85,7 @@ func TestListEpicChildren_CoversAllProjectsAndMasksUnreadable(t *testing.T) {
 			text, _ := base64.RawURLEncoding.DecodeString(cursor)
 			for id, child := range byID {
 				if child.ProjectID == projects[1].ID && (strings.Contains(string(text), string(id)) || strings.Contains(string(text), strings.Fields(secrets)[0])) {
-					t.Errorf("the cursor contains a hidden child or its project: %s", text)
+					t.Errorf("cursor of list-epic-children: got %s, want it without a hidden child or its project", text)
 				}
 			}
 		}

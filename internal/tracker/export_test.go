@@ -65,7 +65,7 @@ func TestExport_ReturnsImportedItemsUnchanged(t *testing.T) {
 		{"id": "odd", "title": "Closed at a day and open", "closed_at": "2025-11-03T20:56:22.7Z", "issue_type": "event"},
 	}
 	if out := w.importItems(p, items...); out.Created != len(items) {
-		t.Fatalf("got %+v", out)
+		t.Fatalf("first import: got %+v, want %d created", out, len(items))
 	}
 	want := toInput(t, items)
 	for _, limit := range []int{1, 3, 200} {
@@ -77,7 +77,7 @@ func TestExport_ReturnsImportedItemsUnchanged(t *testing.T) {
 	// the original project.
 	other := w.createProject("Gemini")
 	if out := w.importItems(other, toInput(t, w.exportAll(w.manager, p, 200))...); out.Created != len(items) {
-		t.Fatalf("got %+v", out)
+		t.Fatalf("import of the export into another project: got %+v, want %d created", out, len(items))
 	}
 	if got := w.exportAll(w.manager, other, 200); toJSON(t, toInput(t, got)) != toJSON(t, want) {
 		t.Errorf("export of the second project: got\n%s\nwant\n%s", toJSON(t, got), toJSON(t, want))
@@ -107,21 +107,21 @@ func TestExport_ReflectsChangesAfterImport(t *testing.T) {
 	a, localItem := items[0], items[4]
 	if a.ID != "a" || a.Title != "A2" || a.Status != "DONE" || *a.Priority != 0 || a.IssueType != "event" || !slices.Equal(a.Labels, []string{"n"}) ||
 		a.ClosedAt == nil || a.CreatedAt == nil || fmt.Sprint(a.Dependencies) != fmt.Sprint([]contract.ImportDependency{{DependsOnID: "c", Type: "blocks"}, {DependsOnID: string(local.ID), Type: "blocks"}}) {
-		t.Errorf("changed imported task: got item %s", toJSON(t, a))
+		t.Errorf("changed imported task: got item %s, want the id a with the current values and dependencies", toJSON(t, a))
 	}
 	if localItem.ID != string(local.ID) || localItem.Title != "Local" || *localItem.Priority != 1 || localItem.IssueType != "feature" || localItem.Status != "DONE" ||
 		!slices.Equal(localItem.Labels, []string{"y", "z"}) || localItem.ClosedAt == nil || !localItem.CreatedAt.Equal(local.CreatedAt) {
-		t.Errorf("task that was not imported: got item %s", toJSON(t, localItem))
+		t.Errorf("task that was not imported: got item %s, want its Parapet id and current values", toJSON(t, localItem))
 	}
 	// An import into the same project matches tasks that were not imported before.
 	back := toInput(t, items)
 	if out := w.importItems(p, back...); out.Created != 0 || out.Unchanged != 4 || out.Updated != 1 {
-		t.Errorf("got %+v", out)
+		t.Errorf("import of the export into the same project: got %+v, want 4 unchanged and 1 updated", out)
 	}
 	w.wantAuditAndEvents(0, "task.updated", contract.EventTaskUpdated, local.ID)
 	back[4]["title"], back[4]["dependencies"] = "Local, changed", link("b", "blocks")
 	if out := w.importItems(p, back...); out.Created != 0 || out.Updated != 1 || out.Results[4].Key != local.Key || out.Waiting != 1 {
-		t.Errorf("got %+v", out)
+		t.Errorf("import of a changed item of a task that was not imported: got %+v, want it updated with one new dependency", out)
 	}
 	if again := w.exportAll(w.manager, p, 200); toJSON(t, toInput(t, again)) != toJSON(t, back) {
 		t.Errorf("export: got\n%s\nwant\n%s", toJSON(t, again), toJSON(t, back))
@@ -129,14 +129,14 @@ func TestExport_ReflectsChangesAfterImport(t *testing.T) {
 	back[4]["dependencies"] = nil
 	delete(back[4], "dependencies")
 	if out := w.importItems(p, back...); out.Updated != 1 {
-		t.Errorf("got %+v", out)
+		t.Errorf("import of an item without its dependency: got %+v, want it updated", out)
 	}
 	if got := w.dependencyKeys(w.manager, local); got != "blocks APO-1" {
 		t.Errorf("dependencies: got %s, want blocks APO-1", got)
 	}
 	// In another project the ids match no tasks, so all items are created.
 	if out := w.importItems(w.createProject("Mercury"), back...); out.Created != 5 {
-		t.Errorf("got %+v", out)
+		t.Errorf("import into a third project: got %+v, want 5 created", out)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestExport_RoundTripsThroughImport(t *testing.T) {
 			items = append(items, item)
 		}
 		if out := w.importItems(p, items...); out.Created != n {
-			t.Fatalf("got %+v", out)
+			t.Fatalf("import: got %+v, want %d created", out, n)
 		}
 		if got, want := toJSON(w.t, toInput(w.t, w.exportAll(w.manager, p, 200))), toJSON(w.t, toInput(w.t, items)); got != want {
 			t.Fatalf("exported\n%s\nwant\n%s", got, want)

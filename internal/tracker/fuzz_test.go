@@ -25,7 +25,7 @@ func FuzzRepoPath(f *testing.F) {
 			return
 		}
 		if len(normal) > maxRepoPath || !utf8.ValidString(normal) || hasControlCharacter(normal) {
-			t.Fatalf("%q: normalized to invalid %q", text, normal)
+			t.Fatalf("normalizeRepo(%q): got %q, want valid UTF-8 of at most %d bytes without control characters", text, normal, maxRepoPath)
 		}
 		host, _, _ := strings.Cut(normal, "/")
 		if strings.Contains(host, ":") {
@@ -33,7 +33,7 @@ func FuzzRepoPath(f *testing.F) {
 		}
 		looksRelative := host != "" && (strings.Trim(host, ".") == "" || !strings.Contains(host, "."))
 		if again, ok := normalizeRepo(normal); again != normal && (ok || !looksRelative) {
-			t.Fatalf("%q: normalized to %q, normalized again to %q (%t)", text, normal, again, ok)
+			t.Fatalf("normalizeRepo(%q): got %q, and %q (%t) from that; want the same", text, normal, again, ok)
 		}
 	})
 }
@@ -52,12 +52,12 @@ func FuzzFieldValue(f *testing.F) {
 			value, problem := row.parseValue(text)
 			if problem != "" {
 				if value != "" {
-					t.Fatalf("%s %q: got both value %q and problem %q", kind, text, value, problem)
+					t.Fatalf("%s value %q: got both the value %q and the problem %q, want one", kind, text, value, problem)
 				}
 				continue
 			}
 			if again, problem := row.parseValue(value); problem != "" || again != value {
-				t.Fatalf("%s %q: parsed to %q, parsed again to %q (%s)", kind, text, value, again, problem)
+				t.Fatalf("%s value %q: got %q, and %q (%s) from that; want the same", kind, text, value, again, problem)
 			}
 		}
 	})
@@ -80,16 +80,16 @@ func FuzzSearchQuery(f *testing.F) {
 		for _, part := range strings.Split(query, "'") {
 			if isOutsideTerm {
 				if strings.Trim(part, " &|!():*") != "" {
-					t.Fatalf("%q: query %q has %q outside a term", input, query, part)
+					t.Fatalf("search %q: got the query %q with %q outside a term, want only operators", input, query, part)
 				}
 				depth += strings.Count(part, "(") - strings.Count(part, ")")
 			} else if strings.ContainsAny(part, `\&|!():*`) {
-				t.Fatalf("%q: query %q has an operator in the term %q", input, query, part)
+				t.Fatalf("search %q: got the query %q with an operator in the term %q, want none", input, query, part)
 			}
 			isOutsideTerm = !isOutsideTerm
 		}
 		if isOutsideTerm || depth != 0 {
-			t.Fatalf("%q: query %q has unbalanced quotes or parentheses", input, query)
+			t.Fatalf("search %q: got the query %q, want balanced quotes and parentheses", input, query)
 		}
 	})
 }
@@ -109,19 +109,19 @@ func FuzzOutcome(f *testing.F) {
 		r := runRow{Status: contract.RunRunning}
 		if err := r.parseOutcome(output); err != nil {
 			if !errors.Is(err, agentcmd.ErrOutput) || r.Status != contract.RunRunning || r.Outcome != nil || r.Summary != nil {
-				t.Fatalf("rejected output %q changed the run to %+v: %v", output, r, err)
+				t.Fatalf("rejected output %q: got the run %+v, %v; want it unchanged with ErrOutput", output, r, err)
 			}
 			return
 		}
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(r.Outcome, &object); err != nil || object == nil {
-			t.Fatalf("output %q: accepted without a JSON object: %v", output, err)
+			t.Fatalf("accepted output %q: got %v, want a JSON object as outcome", output, err)
 		}
 		if s := value(r.Summary); !utf8.ValidString(s) || utf8.RuneCountInString(s) > maxRunSummary {
-			t.Fatalf("output %q: got invalid summary %q", output, s)
+			t.Fatalf("output %q: got the summary %q, want valid UTF-8 of at most %d characters", output, s, maxRunSummary)
 		}
 		if failed := r.Status == contract.RunFailed; !failed && r.Status != contract.RunSucceeded || failed != (r.Error != nil) {
-			t.Fatalf("output %q: got status %q and error %q", output, r.Status, value(r.Error))
+			t.Fatalf("output %q: got status %q and error %q, want SUCCEEDED, or FAILED with an error", output, r.Status, value(r.Error))
 		}
 	})
 }

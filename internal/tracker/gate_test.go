@@ -56,7 +56,7 @@ func TestGate_CreateUpdateDelete(t *testing.T) {
 	stages, gates := w.createPipeline(p)
 	g := gates[0]
 	if g.Name != "Review of Design" || g.StageID != stages[0].ID || g.Status != "PENDING" || len(g.Criteria) != 2 || g.Reviews == nil || g.DecidedAt != nil {
-		t.Errorf("got %+v", g)
+		t.Errorf("created gate: got %+v, want it pending after Design with two criteria and no votes", g)
 	}
 	w.wantAuditAndEvents(1, "gate.created", contract.EventGateCreated, g.ID)
 	w.wantError(fault.CodeConflict, w.manager, "create-gate", fields{"projectId": p, "stageId": stages[0].ID, "name": "Second"})
@@ -74,7 +74,7 @@ func TestGate_CreateUpdateDelete(t *testing.T) {
 	}
 	got := do[contract.Gate](w, w.manager, "update-gate", fields{"projectId": p, "gateId": g.ID, "name": "Sign-off", "criteria": nil})
 	if got.Name != "Sign-off" || got.Criteria == nil || len(got.Criteria) != 0 {
-		t.Errorf("got %+v", got)
+		t.Errorf("updated gate: got %+v, want the name Sign-off and no criteria", got)
 	}
 	w.wantAuditAndEvents(1, "gate.updated", contract.EventGateUpdated, g.ID)
 	do[contract.Gate](w, w.manager, "update-gate", fields{"projectId": p, "gateId": g.ID, "name": "Sign-off"})
@@ -102,7 +102,7 @@ func TestReviewGate_PassStartsNextStage(t *testing.T) {
 	// A stage cannot start until the gate before it has passed.
 	f := w.wantError(fault.CodeConflict, w.manager, "start-stage", fields{"projectId": p, "stageId": stages[1].ID})
 	if f.Details["gateId"] != gates[0].ID || f.Details["gateStatus"] != "PENDING" {
-		t.Errorf("got %v", f.Details)
+		t.Errorf("start-stage before the gate has passed: got the details %v, want the gate with the status PENDING", f.Details)
 	}
 	reviewer := w.addPerson(person{roles: []string{"Reviewer"}})
 	out := do[contract.GateReviewOutcome](w, reviewer, "review-gate", fields{
@@ -110,27 +110,27 @@ func TestReviewGate_PassStartsNextStage(t *testing.T) {
 		"criteria": []fields{{"criterion": "costed", "met": true}, {"criterion": "drawn", "met": false}},
 	})
 	if out.Gate.Status != "PASSED" || out.Gate.DecidedAt == nil || out.Progressed == nil || out.Progressed.ID != stages[1].ID || out.Progressed.Status != "in-progress" {
-		t.Errorf("got %+v", out)
+		t.Errorf("review-gate PASS: got %+v, want the gate passed and the next stage in progress", out)
 	}
 	if r := out.Gate.Reviews; len(r) != 1 || r[0].Reviewer != reviewer.id || r[0].Vote != "PASS" || r[0].Reason != "Good." || len(r[0].Criteria) != 2 || !r[0].Criteria[0].Met {
-		t.Errorf("got %+v", r)
+		t.Errorf("votes after PASS: got %+v, want one by the reviewer with the trimmed reason and two criteria", r)
 	}
 	w.wantAuditAndEvents(1, "gate.reviewed", contract.EventGateReviewed, gates[0].ID)
 	w.wantAuditAndEvents(1, "stage.progressed", contract.EventStageProgressed, stages[1].ID)
 	w.wantAuditAndEvents(1, "stage.progressed", contract.EventStageProgressed, stages[0].ID)
 	if got := w.stageAndGateStatuses(p); got != "in-progress PASSED in-progress PENDING planned " {
-		t.Errorf("got %s", got)
+		t.Errorf("stages and gates after PASS: got %s, want in-progress PASSED in-progress PENDING planned", got)
 	}
 	// A second PASS does not change a stage that is already in progress.
 	out = do[contract.GateReviewOutcome](w, w.manager, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": "PASS"})
 	if out.Progressed != nil || len(out.Gate.Reviews) != 2 {
-		t.Errorf("got %+v", out)
+		t.Errorf("second PASS: got %+v, want two votes and no further stage started", out)
 	}
 	w.wantAuditAndEvents(1, "stage.progressed", contract.EventStageProgressed, stages[1].ID)
 	// A gate after the last stage starts no stage.
 	last := w.createGateAfter(p, stages[2].ID, "Landing")
 	if out := do[contract.GateReviewOutcome](w, reviewer, "review-gate", fields{"projectId": p, "gateId": last.ID, "vote": "PASS"}); out.Progressed != nil || out.Gate.Status != "PASSED" {
-		t.Errorf("got %+v", out)
+		t.Errorf("PASS of a gate after the last stage: got %+v, want it passed and no stage started", out)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestReviewGate_FailAndHoldLeaveStages(t *testing.T) {
 	for vote, status := range map[string]string{"FAIL": "FAILED", "HOLD": "HELD"} {
 		out := do[contract.GateReviewOutcome](w, w.manager, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": vote})
 		if out.Gate.Status != status || out.Progressed != nil {
-			t.Errorf("%s: got %+v", vote, out)
+			t.Errorf("vote %s: got %+v, want the status %s and no stage started", vote, out, status)
 		}
 		w.wantError(fault.CodeConflict, w.manager, "start-stage", fields{"projectId": p, "stageId": stages[1].ID})
 	}
@@ -153,7 +153,7 @@ func TestReviewGate_FailAndHoldLeaveStages(t *testing.T) {
 	do[contract.GateReviewOutcome](w, w.manager, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": "PASS"})
 	do[contract.GateReviewOutcome](w, w.manager, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": "FAIL"})
 	if got := w.stageAndGateStatuses(p); got != "planned FAILED in-progress PENDING planned " {
-		t.Errorf("got %s", got)
+		t.Errorf("stages and gates after PASS and FAIL: got %s, want planned FAILED in-progress PENDING planned", got)
 	}
 }
 
@@ -170,18 +170,18 @@ func TestReviewGate_LaterVoteReplacesEarlierVote(t *testing.T) {
 	vote(second, "HOLD")
 	out := vote(reviewer, "PASS")
 	if r := out.Gate.Reviews; len(r) != 2 || r[0].Reviewer != second.id || r[0].Vote != "HOLD" || r[1].Reviewer != reviewer.id || r[1].Vote != "PASS" || r[1].ID != first.ID {
-		t.Errorf("got %+v", r)
+		t.Errorf("votes after a second vote of the reviewer: got %+v, want HOLD and the replaced vote PASS with the same id", r)
 	}
 	if listed := do[contract.Pipeline](w, w.manager, "list-stages", fields{"projectId": p}).Stages[0].Gate; len(listed.Reviews) != 2 || listed.Reviews[1].ID != first.ID || listed.Status != "PASSED" {
-		t.Errorf("list-stages: got gate %+v", listed)
+		t.Errorf("gate in list-stages: got %+v, want it passed with both votes", listed)
 	}
 	// The audit log contains all three votes and the replaced one.
 	w.wantAuditAndEvents(3, "gate.reviewed", contract.EventGateReviewed, gates[0].ID)
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'gate.reviewed' AND changes->>'vote' = 'PASS' AND changes->>'replaced' = 'FAIL'`); n != 1 {
-		t.Error("the audit entry does not contain the replaced vote")
+		t.Errorf("audit entries with the replaced vote: got %d, want 1", n)
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE changes::text LIKE '%drawn%'`); n != 0 {
-		t.Error("the audit log contains user-generated text")
+		t.Errorf("audit entries with user-generated text: got %d, want 0", n)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestReviewGate_WaiveRequiresPermissionAndReason(t *testing.T) {
 	}
 	out := do[contract.GateReviewOutcome](w, w.manager, "review-gate", in)
 	if out.Gate.Status != "PASSED" || out.Gate.Reviews[0].Vote != "WAIVE" || out.Progressed == nil || out.Progressed.ID != stages[1].ID {
-		t.Errorf("got %+v", out)
+		t.Errorf("review-gate WAIVE: got %+v, want the gate passed and the next stage started", out)
 	}
 	for field, more := range map[string]fields{
 		"vote": {"vote": "MAYBE"}, "criteria.0.criterion": {"criteria": []fields{{"criterion": "sung", "met": true}}},

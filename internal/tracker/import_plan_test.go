@@ -39,7 +39,7 @@ func (w *world) rowsVisited(h recordedQuery) float64 {
 	defer tx.Rollback()
 	text, err := postgres.CollectScalars[string](context.Background(), tx, `EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) `+h.sql, h.args...)
 	if err != nil {
-		w.t.Fatalf("%s: %v", h.sql, err)
+		w.t.Fatalf("plan of %s: %v", h.sql, err)
 	}
 	var explained []struct{ Plan planNode }
 	if err := json.Unmarshal([]byte(strings.Join(text, "")), &explained); err != nil {
@@ -70,7 +70,7 @@ DELETE FROM pg_catalog.pg_statistic WHERE starelid IN (SELECT oid FROM pg_catalo
 		w.exec(c.statistics)
 		e.queries = nil
 		if out := w.importItems(p, blockingItems(c.items, items, blocks, c.changed)...); out.Failed != 0 {
-			t.Fatalf("%s: %+v", c.name, out)
+			t.Fatalf("%s: got %+v, want no failed item", c.name, out)
 		}
 		for _, h := range e.queries {
 			sql := strings.TrimSpace(h.sql)

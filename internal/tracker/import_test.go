@@ -37,7 +37,7 @@ func TestImportItems_CreatesTasks(t *testing.T) {
 		fields{"id": "x-4", "title": "Four"},
 	)
 	if out.Created != 4 || out.Failed+out.Updated+out.Unchanged != 0 {
-		t.Fatalf("got %+v", out)
+		t.Fatalf("import: got %+v, want 4 created", out)
 	}
 	for i, want := range []struct{ key, status, kind, priority, labels string }{
 		{"APO-1", "DONE", "BUG", "URGENT", "[a b]"}, {"APO-2", "IN_PROGRESS", "TASK", "LOW", "[type:merge-request]"},
@@ -46,18 +46,18 @@ func TestImportItems_CreatesTasks(t *testing.T) {
 		r := out.Results[i]
 		task := w.importedTask(p, r)
 		if r.Key != want.key || task.Key != want.key || task.Status != want.status || task.IssueType != want.kind || task.Priority != want.priority || fmt.Sprint(task.Labels) != want.labels {
-			t.Errorf("item %d: got task %+v", i, task)
+			t.Errorf("item %d: got task %+v, want %+v", i, task, want)
 		}
 		w.wantAuditAndEvents(1, "task.created", contract.EventTaskCreated, task.ID)
 	}
 	one := w.importedTask(p, out.Results[0])
 	if one.Progress != 100 || one.Description != "Text" || !one.CreatedAt.Equal(time.Date(2025, 11, 3, 5, 58, 7, 295058000, time.UTC)) ||
 		one.CompletedAt == nil || !one.CompletedAt.Equal(time.Date(2025, 11, 3, 20, 56, 22, 700000000, time.UTC)) {
-		t.Errorf("got %+v", one)
+		t.Errorf("imported closed item: got %+v, want progress 100, the description, and the times of the item", one)
 	}
 	// The next task gets the number after the last imported task.
 	if task := w.createTask(p, "Next"); task.Key != "APO-5" {
-		t.Errorf("got %s", task.Key)
+		t.Errorf("task after the import: got %s, want APO-5", task.Key)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestImportItems_InvalidItemsFailIndividually(t *testing.T) {
 		fields{"id": "ok-2", "title": "Good too"},
 	)
 	if out.Created != 2 || out.Failed != 11 || len(out.Results) != 13 {
-		t.Fatalf("got %+v", out)
+		t.Fatalf("import with invalid items: got %+v, want 2 created, 11 failed and 13 results", out)
 	}
 	for i, r := range out.Results {
 		want := contract.OutcomeFailed
@@ -89,7 +89,7 @@ func TestImportItems_InvalidItemsFailIndividually(t *testing.T) {
 			want = contract.OutcomeCreated
 		}
 		if r.Index != i || r.Outcome != want || (want == contract.OutcomeFailed) != (r.Reason != "") {
-			t.Errorf("item %d: got result %+v", i, r)
+			t.Errorf("item %d: got result %+v, want the outcome %s, with a reason if it failed", i, r, want)
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM projects.tasks`); n != 2 {
@@ -108,34 +108,34 @@ func TestImportItems_RepeatedImportCreatesNoDuplicates(t *testing.T) {
 	entries := w.count(`SELECT count(*) FROM audit.entries`)
 	again := w.importItems(p, items[:2]...)
 	if again.Unchanged != 2 || again.Results[0].TaskID != first.Results[0].TaskID || again.Results[1].Key != first.Results[1].Key {
-		t.Errorf("got %+v", again)
+		t.Errorf("repeated import: got %+v, want both unchanged with the same tasks", again)
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries`); n != entries {
 		t.Errorf("importing unchanged items: got %d audit entries, want 0", n-entries)
 	}
 	if task := w.importedTask(p, again.Results[1]); task.Title != "B, edited" {
-		t.Errorf("got %s", task.Title)
+		t.Errorf("title after the repeated import: got %s, want B, edited", task.Title)
 	}
 	items[0]["status"], items[1]["title"] = "open", "B2"
 	third := w.importItems(p, items...)
 	if third.Updated != 2 || third.Created != 1 {
-		t.Errorf("got %+v", third)
+		t.Errorf("import of changed items: got %+v, want 2 updated and 1 created", third)
 	}
 	if a := w.importedTask(p, third.Results[0]); a.Status != "TODO" || a.Progress != 0 || a.CompletedAt != nil {
-		t.Errorf("reopened task: got %+v", a.TaskSummary)
+		t.Errorf("reopened task: got %+v, want TODO with progress 0 and no completion time", a.TaskSummary)
 	}
 	if b := w.importedTask(p, third.Results[1]); b.Title != "B2" {
-		t.Errorf("got %s", b.Title)
+		t.Errorf("title after the import of a changed item: got %s, want B2", b.Title)
 	}
 	w.wantAuditAndEvents(1, "task.updated", contract.EventTaskUpdated, third.Results[0].TaskID)
 	// Another project can import the same items.
 	if other := w.importItems(w.createProject("Gemini"), items...); other.Created != 3 {
-		t.Errorf("got %+v", other)
+		t.Errorf("import into another project: got %+v, want 3 created", other)
 	}
 	// Importing the item of a deleted task creates a new task.
 	do[op.None](w, w.manager, "delete-task", fields{"projectId": p.ID, "task": third.Results[2].Key})
 	if back := w.importItems(p, items...); back.Created != 1 || back.Unchanged != 2 {
-		t.Errorf("got %+v", back)
+		t.Errorf("import after the deletion of a task: got %+v, want 1 created and 2 unchanged", back)
 	}
 }
 
@@ -179,10 +179,10 @@ func TestImportItems_LinksParentsImportedLater(t *testing.T) {
 		fields{"id": "waits", "title": "Waits", "dependencies": link("task", "blocks")},
 	)
 	if first.Created != 6 || first.Linked != 1 {
-		t.Fatalf("got %+v", first)
+		t.Fatalf("first import: got %+v, want 6 created and 1 linked", first)
 	}
 	if sub := w.importedTask(p, first.Results[1]); sub.ParentTaskID != first.Results[2].TaskID {
-		t.Errorf("sub-task: got %+v", sub.TaskSummary)
+		t.Errorf("sub-task: got %+v, want its parent in the same import", sub.TaskSummary)
 	}
 	for _, i := range []int{0, 3, 4, 5} {
 		if task := w.importedTask(p, first.Results[i]); task.ParentTaskID != "" || task.EpicID != "" {
@@ -192,28 +192,28 @@ func TestImportItems_LinksParentsImportedLater(t *testing.T) {
 	w.wantAuditAndEvents(0, "task.updated", contract.EventTaskUpdated, first.Results[1].TaskID)
 	second := w.importItems(p, fields{"id": "epic", "title": "Epic", "issue_type": "epic", "dependencies": link("task", "parent-child")})
 	if second.Created != 1 || second.Linked != 1 {
-		t.Fatalf("got %+v", second)
+		t.Fatalf("import of the epic: got %+v, want 1 created and 1 linked", second)
 	}
 	if child := w.importedTask(p, first.Results[0]); child.EpicID != second.Results[0].TaskID {
-		t.Errorf("child: got %+v", child.TaskSummary)
+		t.Errorf("child after the import of its epic: got %+v, want the epic", child.TaskSummary)
 	}
 	w.wantAuditAndEvents(1, "task.updated", contract.EventTaskUpdated, first.Results[0].TaskID)
 	// Changing the parent of an item moves its task; removing it clears the parent.
 	third := w.importItems(p, fields{"id": "child", "title": "Child", "dependencies": link("task", "parent-child")}, fields{"id": "sub", "title": "Sub-task"})
 	if child := w.importedTask(p, third.Results[0]); child.EpicID != "" || child.ParentTaskID != first.Results[2].TaskID {
-		t.Errorf("child: got %+v", child.TaskSummary)
+		t.Errorf("child with another parent: got %+v, want that parent and no epic", child.TaskSummary)
 	}
 	if sub := w.importedTask(p, third.Results[1]); sub.ParentTaskID != "" {
-		t.Errorf("sub-task: got %+v", sub.TaskSummary)
+		t.Errorf("sub-task without its parent link: got %+v, want no parent", sub.TaskSummary)
 	}
 	// An epic with children cannot change its type, and a child cannot become an epic.
 	w.importItems(p, fields{"id": "kid", "title": "Kid", "dependencies": link("epic", "parent-child")})
 	bad := w.importItems(p, fields{"id": "epic", "title": "Epic", "issue_type": "task"}, fields{"id": "kid", "title": "Kid", "issue_type": "epic"})
 	if bad.Failed != 2 {
-		t.Errorf("got %+v", bad)
+		t.Errorf("import of impossible types: got %+v, want 2 failed", bad)
 	}
 	if n := w.count(`SELECT count(*) FROM projects.import_links WHERE type = 'blocks' AND source_id = 'waits' AND depends_on_id = 'task'`); n != 1 {
-		t.Error("the blocks link of item waits is not stored")
+		t.Errorf("stored blocks links of the item waits: got %d, want 1", n)
 	}
 }
 
@@ -227,10 +227,10 @@ func TestImportItems_UpdatesOnlyTasksTheCallerMayUpdate(t *testing.T) {
 		{"id": "a", "title": "A, taken over"}, {"id": "b", "title": "B"}, {"id": "e", "title": "E", "issue_type": "epic"},
 	}})
 	if out.Failed != 1 || out.Created != 2 || out.Results[0].Outcome != contract.OutcomeFailed || out.Linked != 0 {
-		t.Errorf("got %+v", out)
+		t.Errorf("import by the agent: got %+v, want the first item failed, 2 created and none linked", out)
 	}
 	if task := w.importedTask(p, out.Results[0]); task.Title != "A" {
-		t.Errorf("got %s", task.Title)
+		t.Errorf("title of a task that the agent may not update: got %s, want A", task.Title)
 	}
 }
 
@@ -253,7 +253,7 @@ func TestImportItems_FullBatchesWithinTimeLimit(t *testing.T) {
 			items = append(items, item)
 		}
 		if out := w.importItems(p, items...); out.Created != contract.MaxImportItems {
-			t.Fatalf("got %+v", out)
+			t.Fatalf("import of a full batch: got %+v, want %d created", out, contract.MaxImportItems)
 		}
 	}
 	took := time.Since(started)

@@ -70,7 +70,7 @@ func TestInitiativeProgress_FollowsTasks(t *testing.T) {
 	w.wantProgress(mars.ID, 0, 2)
 	if n := w.count(`SELECT count(*) FROM events.outbox e WHERE e.type = $1 AND e.payload->'changed' = '["progress"]'
 		AND e.payload->'resource'->>'id' = e.aggregate_id AND (e.payload->'resource'->>'progress')::int = 33`, contract.EventInitiativeProgressUpdated); n != 1 {
-		t.Error("the event payload has no initiative with the new progress")
+		t.Errorf("events with the initiative and its new progress: got %d, want 1", n)
 	}
 	// Progress events have the correlation id of the request that caused them.
 	if n := w.count(`SELECT count(*) FROM events.outbox e WHERE e.type = $1 AND NOT EXISTS (SELECT 1 FROM events.outbox c WHERE c.type NOT LIKE '%progress_updated' AND c.correlation_id = e.correlation_id)`, contract.EventProgrammeProgressUpdated); n != 0 {

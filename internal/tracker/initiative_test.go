@@ -34,14 +34,14 @@ func TestCreateInitiative_StartsActiveWithoutProjects(t *testing.T) {
 	i := w.createInitiative("  Moon  ", fields{"endDate": "2027-12-31", "description": "Go.", "classification": "INTERNAL"})
 	switch {
 	case i.Name != "Moon" || i.Status != "ACTIVE" || i.Classification != "INTERNAL" || i.Progress != 0 || i.OrganisationID != w.orgA:
-		t.Errorf("got %+v", i)
+		t.Errorf("created initiative: got %+v, want the trimmed name, ACTIVE, INTERNAL, progress 0 and the caller's organisation", i)
 	case i.StartDate != "2027-01-04" || i.EndDate != "2027-12-31" || i.Description != "Go." || i.CreatedBy != w.manager.id:
-		t.Errorf("got %+v", i)
+		t.Errorf("created initiative: got %+v, want the dates and the description of the request, created by the manager", i)
 	}
 	w.wantAuditAndEvents(1, "initiative.created", contract.EventInitiativeCreated, i.ID)
 	got := do[contract.InitiativeDetail](w, w.manager, "get-initiative", fields{"initiativeId": i.ID})
 	if got.Name != "Moon" || got.Projects == nil || len(got.Projects) != 0 || got.MoreProjects {
-		t.Errorf("get-initiative: got %+v", got)
+		t.Errorf("get-initiative: got %+v, want Moon without projects", got)
 	}
 	for field, in := range map[string]fields{
 		"name": {"name": " "}, "startDate": {"startDate": "soon"}, "endDate": {"endDate": "2026-01-01"},
@@ -65,13 +65,13 @@ func TestUpdateInitiative_ChangesOnlyGivenFields(t *testing.T) {
 	i := w.createInitiative("Moon", fields{"endDate": "2027-12-31", "description": "Go."})
 	got := do[contract.Initiative](w, w.manager, "update-initiative", fields{"initiativeId": i.ID, "status": "ON_HOLD", "endDate": nil, "name": "Mars"})
 	if got.Status != "ON_HOLD" || got.EndDate != "" || got.Name != "Mars" || got.Description != "Go." || got.StartDate != "2027-01-04" {
-		t.Errorf("got %+v", got)
+		t.Errorf("updated initiative: got %+v, want a new status and name, no end date, and the other fields unchanged", got)
 	}
 	w.wantAuditAndEvents(1, "initiative.updated", contract.EventInitiativeUpdated, i.ID)
 	do[contract.Initiative](w, w.manager, "update-initiative", fields{"initiativeId": i.ID, "status": "ON_HOLD"})
 	w.wantAuditAndEvents(1, "initiative.updated", contract.EventInitiativeUpdated, i.ID)
 	if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND payload->'changed' @> '["status","endDate","name"]'`, contract.EventInitiativeUpdated); n != 1 {
-		t.Error("the event payload does not list the changed fields")
+		t.Errorf("events with the changed fields: got %d, want 1", n)
 	}
 	for field, in := range map[string]fields{
 		"name": {"name": nil}, "status": {"status": "DONE"}, "startDate": {"startDate": nil}, "endDate": {"endDate": "2026-01-01"},
@@ -106,7 +106,7 @@ func TestFindInitiative_ResolvesHint(t *testing.T) {
 	} {
 		got := do[contract.InitiativeDetail](w, reader, "initiative", fields{"hint": hint})
 		if got.ID != want {
-			t.Errorf("hint %q: found %s", hint, got.Name)
+			t.Errorf("hint %q: got %s, want %s", hint, got.ID, want)
 		}
 		if want == moon.ID && (len(got.Projects) != 2 || got.Projects[0].Name != "alpha" || got.Projects[1].Name != "Zulu") {
 			t.Errorf("hint %q: got projects %+v, want alpha and Zulu", hint, got.Projects)
@@ -126,7 +126,7 @@ func TestFindInitiative_ResolvesHint(t *testing.T) {
 	}
 	page := do[op.Page[contract.ProjectSummary]](w, reader, "list-projects", fields{"initiativeId": moon.ID, "limit": 1})
 	if len(page.Items) != 1 || page.Items[0].Name != "alpha" || page.NextCursor == "" {
-		t.Errorf("got %+v", page)
+		t.Errorf("list-projects of the initiative with limit 1: got %+v, want alpha and a cursor", page)
 	}
 }
 
@@ -183,11 +183,11 @@ func TestUpdateProject_JoinsAndLeavesInitiative(t *testing.T) {
 	secret := w.createInitiative("Secret", fields{"classification": "SECRET"})
 	p := w.createProject("Apollo", fields{"initiativeId": moon.ID})
 	if p.InitiativeID != moon.ID {
-		t.Errorf("got %+v", p)
+		t.Errorf("project created in an initiative: got initiative %q, want %q", p.InitiativeID, moon.ID)
 	}
 	p = do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "initiativeId": mars.ID})
 	if p.InitiativeID != mars.ID {
-		t.Errorf("got %+v", p)
+		t.Errorf("project moved to an initiative: got initiative %q, want %q", p.InitiativeID, mars.ID)
 	}
 	// Each initiative emits an event when a project joins or leaves: Moon two, Mars one.
 	for id, n := range map[op.UUID]int{moon.ID: 2, mars.ID: 1} {
@@ -197,24 +197,24 @@ func TestUpdateProject_JoinsAndLeavesInitiative(t *testing.T) {
 	}
 	for _, id := range []op.UUID{w.globex, w.acme} {
 		if f := w.wantError(fault.CodeValidation, w.manager, "update-project", fields{"projectId": p.ID, "initiativeId": id}); f.Field != "initiativeId" {
-			t.Errorf("got an error for field %q", f.Field)
+			t.Errorf("update-project: got an error for field %q, want initiativeId", f.Field)
 		}
 	}
 	low := w.addPerson(person{roles: []string{"Project Manager"}})
 	hidden := w.wantError(fault.CodeValidation, low, "update-project", fields{"projectId": p.ID, "initiativeId": secret.ID})
 	absent := w.wantError(fault.CodeValidation, low, "create-project", fields{"name": "x", "startDate": "2027-01-04", "initiativeId": w.acme})
 	if hidden.Message != absent.Message {
-		t.Errorf("the error for a hidden initiative differs from that for a missing one: %q, %q", hidden.Message, absent.Message)
+		t.Errorf("hidden and missing initiative: got the messages %q and %q, want the same", hidden.Message, absent.Message)
 	}
 	// Adding a project to an initiative requires initiative.update.
 	limited := w.addPerson(person{roles: []string{"Own Reader", "Initiative Reader"}})
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "ownerId": limited.id})
 	if f := w.wantError(fault.CodeForbidden, limited, "update-project", fields{"projectId": p.ID, "initiativeId": moon.ID}); f.Permission != contract.PermInitiativeUpdate {
-		t.Errorf("got permission %q", f.Permission)
+		t.Errorf("update-project: got the missing permission %q, want %q", f.Permission, contract.PermInitiativeUpdate)
 	}
 	p = do[contract.Project](w, limited, "update-project", fields{"projectId": p.ID, "initiativeId": nil})
 	if p.InitiativeID != "" {
-		t.Errorf("got %+v", p)
+		t.Errorf("project removed from its initiative: got initiative %q, want none", p.InitiativeID)
 	}
 	w.wantAuditAndEvents(3, "project.updated", contract.EventProjectUpdated, p.ID)
 }
@@ -226,7 +226,7 @@ func TestUpdateTask_TagsEpicWithAnyInitiative(t *testing.T) {
 	p := w.createProject("Apollo", fields{"initiativeId": moon.ID})
 	epic := w.createTask(p, "Epic", fields{"issueType": "EPIC", "initiativeId": mars.ID})
 	if epic.InitiativeID != mars.ID {
-		t.Errorf("got %+v", epic.TaskSummary)
+		t.Errorf("created epic: got initiative %q, want %q", epic.InitiativeID, mars.ID)
 	}
 	plain := w.createTask(p, "Plain")
 	for _, in := range []fields{
@@ -234,18 +234,18 @@ func TestUpdateTask_TagsEpicWithAnyInitiative(t *testing.T) {
 		{"projectId": p.ID, "task": epic.Key, "initiativeId": w.acme},
 	} {
 		if f := w.wantError(fault.CodeValidation, w.manager, "update-task", in); f.Field != "initiativeId" {
-			t.Errorf("got an error for field %q", f.Field)
+			t.Errorf("update-task: got an error for field %q, want initiativeId", f.Field)
 		}
 	}
 	w.wantError(fault.CodeValidation, w.manager, "create-task", fields{"projectId": p.ID, "title": "x", "initiativeId": moon.ID})
 	w.wantError(fault.CodeValidation, w.manager, "update-task", fields{"projectId": p.ID, "task": epic.Key, "issueType": "TASK"})
 	got := do[contract.Task](w, w.manager, "update-task", fields{"projectId": p.ID, "task": epic.Key, "initiativeId": moon.ID})
 	if got.InitiativeID != moon.ID {
-		t.Errorf("got %+v", got.TaskSummary)
+		t.Errorf("updated epic: got initiative %q, want %q", got.InitiativeID, moon.ID)
 	}
 	got = do[contract.Task](w, w.manager, "update-task", fields{"projectId": p.ID, "task": epic.Key, "initiativeId": nil, "issueType": "TASK"})
 	if got.InitiativeID != "" || got.IssueType != "TASK" {
-		t.Errorf("got %+v", got.TaskSummary)
+		t.Errorf("epic that became a task: got %+v, want the type TASK without initiative", got.TaskSummary)
 	}
 	w.wantAuditAndEvents(2, "task.updated", contract.EventTaskUpdated, epic.ID)
 }
@@ -267,10 +267,10 @@ func TestDeleteInitiative_KeepsProjectsAndEpics(t *testing.T) {
 	w.wantAuditAndEvents(0, "project.updated", contract.EventProjectUpdated, b.ID)
 	w.wantAuditAndEvents(1, "task.updated", contract.EventTaskUpdated, epic.ID)
 	if got := do[contract.Project](w, w.manager, "get-project", fields{"projectId": a.ID}); got.InitiativeID != "" {
-		t.Errorf("the project still has initiative %s", got.InitiativeID)
+		t.Errorf("project after the deletion: got initiative %s, want none", got.InitiativeID)
 	}
 	if got := do[contract.Task](w, w.manager, "get-task", fields{"projectId": b.ID, "task": epic.Key}); got.InitiativeID != "" {
-		t.Errorf("the epic still has initiative %s", got.InitiativeID)
+		t.Errorf("epic after the deletion: got initiative %s, want none", got.InitiativeID)
 	}
 	do[contract.Task](w, w.manager, "get-task", fields{"projectId": a.ID, "task": work.Key})
 	w.wantError(fault.CodeNotFound, w.manager, "get-initiative", fields{"initiativeId": moon.ID})
@@ -310,7 +310,7 @@ func TestDeleteInitiative_ConcurrentUpdatesLeaveNoReferences(t *testing.T) {
 	close(errs)
 	for err := range errs {
 		if err != nil && !fault.HasCode(err, fault.CodeValidation) {
-			t.Errorf("got %v", err)
+			t.Errorf("concurrent update: got %v, want no error or VALIDATION", err)
 		}
 	}
 	if n := w.count(`SELECT (SELECT count(*) FROM projects.projects WHERE initiative_id IS NOT NULL) + (SELECT count(*) FROM projects.tasks WHERE initiative_id IS NOT NULL)`); n != 0 {

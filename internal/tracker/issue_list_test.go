@@ -136,6 +136,6 @@ func TestListIssues_AgreesWithGetIssue(t *testing.T) {
 	}
 	guest := w.addPerson(person{roles: []string{"Guest Customer"}})
 	if f := w.wantError(fault.CodeForbidden, guest, "list-issues", fields{}); f.Permission != "issues.read" {
-		t.Errorf("got permission %q", f.Permission)
+		t.Errorf("list-issues: got the missing permission %q, want issues.read", f.Permission)
 	}
 }

@@ -19,7 +19,7 @@ func TestIssueSLA_DeadlinesFollowSeverityAndCreationTime(t *testing.T) {
 		want := func(note string, i *contract.Issue) {
 			respond, resolve := created.Add(time.Duration(hours[0])*time.Hour), created.Add(time.Duration(hours[1])*time.Hour)
 			if !i.CreatedAt.Equal(created) || !i.FirstResponseDueAt.Equal(respond) || !i.ResolutionDueAt.Equal(resolve) {
-				t.Errorf("%s %s: got created %s, response due %s, resolution due %s", severity, note, i.CreatedAt, i.FirstResponseDueAt, i.ResolutionDueAt)
+				t.Errorf("%s %s: got created %s, response due %s, resolution due %s; want %s, %s, %s", severity, note, i.CreatedAt, i.FirstResponseDueAt, i.ResolutionDueAt, created, respond, resolve)
 			}
 		}
 		want("created", issue)
@@ -32,7 +32,7 @@ func TestIssueSLA_DeadlinesFollowSeverityAndCreationTime(t *testing.T) {
 			do[contract.Issue](w, w.manager, "escalate-issue", fields{"issue": issue.Key, "severity": other})
 			back := do[contract.Issue](w, w.manager, "escalate-issue", fields{"issue": issue.Key, "severity": severity})
 			if back.Severity != severity {
-				t.Errorf("got severity %s", back.Severity)
+				t.Errorf("escalate-issue: got severity %s, want %s", back.Severity, severity)
 			}
 			want("escalated from "+other, back)
 		}
@@ -57,13 +57,13 @@ func TestIssueSLA_OverdueFlags(t *testing.T) {
 		t.Helper()
 		for _, got := range []*contract.Issue{i, do[contract.Issue](w, member, "get-issue", fields{"issue": i.Key})} {
 			if got.FirstResponseOverdue != response || got.ResolutionOverdue != resolution {
-				t.Errorf("%s: got response overdue %v, resolution overdue %v", note, got.FirstResponseOverdue, got.ResolutionOverdue)
+				t.Errorf("%s: got response overdue %v, resolution overdue %v; want %v, %v", note, got.FirstResponseOverdue, got.ResolutionOverdue, response, resolution)
 			}
 		}
 		list := do[op.Page[contract.IssueSummary]](w, member, "list-issues", fields{"projectId": p.ID, "limit": 200})
 		for _, item := range list.Items {
 			if item.ID == i.ID && (item.FirstResponseOverdue != response || item.ResolutionOverdue != resolution) {
-				t.Errorf("%s: list-issues returned other overdue flags", note)
+				t.Errorf("%s, in list-issues: got response overdue %v, resolution overdue %v; want %v, %v", note, item.FirstResponseOverdue, item.ResolutionOverdue, response, resolution)
 			}
 		}
 	}
@@ -91,12 +91,12 @@ func TestIssueSLA_OverdueFlags(t *testing.T) {
 		w.setTime(created.Add(c.respondAfter))
 		i = do[contract.Issue](w, member, "transition-issue", fields{"issue": i.Key, "to": "IN_PROGRESS"})
 		if i.FirstRespondedAt == nil || !i.FirstRespondedAt.Equal(created.Add(c.respondAfter)) {
-			t.Errorf("%s: responded at %v", c.note, i.FirstRespondedAt)
+			t.Errorf("%s: got first response at %v, want %s", c.note, i.FirstRespondedAt, created.Add(c.respondAfter))
 		}
 		w.setTime(created.Add(c.closeAfter))
 		i = do[contract.Issue](w, member, "resolve-issue", fields{"issue": i.Key, "resolution": "FIXED"})
 		if i.ResolvedAt == nil || !i.ResolvedAt.Equal(created.Add(c.closeAfter)) {
-			t.Errorf("%s: resolved at %v", c.note, i.ResolvedAt)
+			t.Errorf("%s: got resolution at %v, want %s", c.note, i.ResolvedAt, created.Add(c.closeAfter))
 		}
 		w.setTime(created.Add(1000 * time.Hour))
 		want(c.note, i, c.response, c.resolution)
@@ -125,30 +125,30 @@ func TestIssueSLA_FirstResponseIsNotFromCreator(t *testing.T) {
 		issue := w.createIssue(p, "Leak")
 		request := merge(fields{"issue": issue.Key}, in)
 		if got := do[contract.Issue](w, w.manager, name, request); got.FirstRespondedAt != nil {
-			t.Errorf("%s by the creator counts as a response", name)
+			t.Errorf("%s by the creator: got first response at %v, want none", name, got.FirstRespondedAt)
 		}
 		do[contract.Issue](w, w.manager, "transition-issue", fields{"issue": issue.Key, "to": "REOPENED"})
 		do[contract.Issue](w, w.manager, "assign-issue", fields{"issue": issue.Key, "assignee": ""})
 		w.setTime(created.Add(time.Hour))
 		for other, in := range map[string]fields{"escalate-issue": {"severity": "LOW"}, "update-issue": {"title": "x"}} {
 			if got := do[contract.Issue](w, member, other, merge(fields{"issue": issue.Key}, in)); got.FirstRespondedAt != nil {
-				t.Errorf("%s counts as a response", other)
+				t.Errorf("%s by another user: got first response at %v, want none", other, got.FirstRespondedAt)
 			}
 		}
 		// A request that changes nothing is not a response.
 		if got := do[contract.Issue](w, member, "assign-issue", fields{"issue": issue.Key, "assignee": ""}); got.FirstRespondedAt != nil {
-			t.Error("an unchanged assignment counts as a response")
+			t.Errorf("assign-issue without a change: got first response at %v, want none", got.FirstRespondedAt)
 		}
 		if got := do[contract.Issue](w, member, "transition-issue", fields{"issue": issue.Key, "to": "REOPENED"}); got.FirstRespondedAt != nil {
-			t.Error("an unchanged status counts as a response")
+			t.Errorf("transition-issue without a change: got first response at %v, want none", got.FirstRespondedAt)
 		}
 		w.setTime(created.Add(2 * time.Hour))
 		if got := do[contract.Issue](w, member, name, request); got.FirstRespondedAt == nil || !got.FirstRespondedAt.Equal(created.Add(2*time.Hour)) {
-			t.Errorf("%s by another user: got first response at %v", name, got.FirstRespondedAt)
+			t.Errorf("%s by another user: got first response at %v, want %s", name, got.FirstRespondedAt, created.Add(2*time.Hour))
 		}
 		w.setTime(created.Add(3 * time.Hour))
 		if got := do[contract.Issue](w, member, "transition-issue", fields{"issue": issue.Key, "to": "OPEN"}); !got.FirstRespondedAt.Equal(created.Add(2 * time.Hour)) {
-			t.Errorf("after a second response: got first response at %v", got.FirstRespondedAt)
+			t.Errorf("after a second response: got first response at %v, want %s", got.FirstRespondedAt, created.Add(2*time.Hour))
 		}
 	}
 }

@@ -32,11 +32,11 @@ func TestIssue_CreateGetUpdateDelete(t *testing.T) {
 	issue := w.createIssue(p, " Leak ", fields{"description": "Drips.", "severity": "HIGH", "dueDate": "2027-03-01"})
 	switch {
 	case issue.Key != "ISS-1" || issue.Title != "Leak" || issue.Description != "Drips." || issue.ProjectID != p.ID || issue.CreatedBy != w.manager.id:
-		t.Errorf("got %+v", issue)
+		t.Errorf("created issue: got %+v, want ISS-1 with the trimmed title and the description, created by the manager", issue)
 	case issue.Status != "OPEN" || issue.Severity != "HIGH" || issue.Assignee != "" || issue.Resolution != "" || issue.DueDate != "2027-03-01":
-		t.Errorf("got %+v", issue)
+		t.Errorf("created issue: got %+v, want OPEN, HIGH, due 2027-03-01, without assignee and resolution", issue)
 	case issue.FirstRespondedAt != nil || issue.ResolvedAt != nil || issue.PromotedTaskID != "" || issue.PromotedTaskKey != "":
-		t.Errorf("got %+v", issue)
+		t.Errorf("created issue: got %+v, want no response, resolution or task yet", issue)
 	}
 	w.wantAuditAndEvents(1, "issue.created", contract.EventIssueCreated, issue.ID)
 	if plain := w.createIssue(p, "Plain"); plain.Severity != "MEDIUM" {
@@ -44,12 +44,12 @@ func TestIssue_CreateGetUpdateDelete(t *testing.T) {
 	}
 	for _, name := range []string{"ISS-1", "iss-1", string(issue.ID), strings.ToUpper(string(issue.ID))} {
 		if got := do[contract.Issue](w, member, "get-issue", fields{"issue": name}); got.ID != issue.ID || got.Description != "Drips." {
-			t.Errorf("get-issue %s: got %+v", name, got)
+			t.Errorf("get-issue %s: got %+v, want ISS-1 with its description", name, got)
 		}
 	}
 	changed := do[contract.Issue](w, member, "update-issue", fields{"issue": "ISS-1", "title": "Wet", "description": nil, "dueDate": nil})
 	if changed.Title != "Wet" || changed.Description != "" || changed.DueDate != "" || changed.Severity != "HIGH" || changed.Status != "OPEN" {
-		t.Errorf("update-issue: got %+v", changed)
+		t.Errorf("update-issue: got %+v, want the title Wet, no description and due date, and the other fields unchanged", changed)
 	}
 	w.wantAuditAndEvents(1, "issue.updated", contract.EventIssueUpdated, issue.ID)
 	do[contract.Issue](w, member, "update-issue", fields{"issue": "ISS-1", "title": "Wet"})
@@ -122,7 +122,7 @@ func TestIssueOperations_ValidationErrorsNameTheField(t *testing.T) {
 	}
 	for _, name := range []string{"x", "ISS-", "ISS-0", "ISS-1x", "-1", "ISS-+1", "ISS-99999999999999999999"} {
 		if f := w.wantError(fault.CodeValidation, w.manager, "get-issue", fields{"issue": name}); f.Field != "issue" {
-			t.Errorf("%s: got an error for field %q", name, f.Field)
+			t.Errorf("%s: got an error for field %q, want issue", name, f.Field)
 		}
 	}
 	for _, name := range []string{"ISS-2", "XYZ-1", string(w.acme)} {
@@ -131,7 +131,7 @@ func TestIssueOperations_ValidationErrorsNameTheField(t *testing.T) {
 	w.wantError(fault.CodeNotFound, w.manager, "create-issue", fields{"projectId": w.acme, "title": "x"})
 	w.wantError(fault.CodeNotFound, w.manager, "list-issues", fields{"projectId": w.acme})
 	if again := do[contract.Issue](w, w.manager, "get-issue", fields{"issue": issue.Key}); !again.UpdatedAt.Equal(issue.UpdatedAt) || w.count(`SELECT count(*) FROM projects.issues`) != 1 {
-		t.Error("rejected requests changed the database")
+		t.Error("rejected requests: got a changed issue or another number of issues, want 1 unchanged")
 	}
 	// A rejected creation does not use up a number.
 	if next := w.createIssue(p, "Next"); next.Key != "ISS-2" {
@@ -168,10 +168,10 @@ func TestTransitionIssue_FromAnyStatus(t *testing.T) {
 				resolution = issue.Resolution
 			}
 			if got.Status != to || got.Resolution != resolution || (got.ResolvedAt != nil) != isFinal(to) {
-				t.Errorf("from %s to %s: got %s %q %v", from, to, got.Status, got.Resolution, got.ResolvedAt)
+				t.Errorf("from %s to %s: got status %s, resolution %q, resolved at %v; want %s, %q, resolved %t", from, to, got.Status, got.Resolution, got.ResolvedAt, to, resolution, isFinal(to))
 			}
 			if isFinal(from) && isFinal(to) && !got.ResolvedAt.Equal(*issue.ResolvedAt) {
-				t.Errorf("from %s to %s: the resolution time changed", from, to)
+				t.Errorf("from %s to %s: got the resolution time %s, want the previous one, %s", from, to, got.ResolvedAt, issue.ResolvedAt)
 			}
 			times := 1
 			if to == from {
@@ -186,10 +186,10 @@ func TestTransitionIssue_FromAnyStatus(t *testing.T) {
 			issue := inStatus(from)
 			got := do[contract.Issue](w, member, "resolve-issue", fields{"issue": issue.Key, "resolution": resolution})
 			if got.Status != "RESOLVED" || got.Resolution != resolution || got.ResolvedAt == nil {
-				t.Errorf("from %s, resolved as %s: got %s %q", from, resolution, got.Status, got.Resolution)
+				t.Errorf("from %s, resolved as %s: got status %s, resolution %q; want RESOLVED with the resolution", from, resolution, got.Status, got.Resolution)
 			}
 			if again := do[contract.Issue](w, member, "get-issue", fields{"issue": issue.Key}); again.Resolution != resolution {
-				t.Errorf("get-issue: got %+v", again)
+				t.Errorf("get-issue: got resolution %s, want %s", again.Resolution, resolution)
 			}
 		}
 	}
@@ -203,7 +203,7 @@ func TestAssignIssue_AssignsAndUnassigns(t *testing.T) {
 	member := w.addPerson(person{roles: []string{"Member"}})
 	got := do[contract.Issue](w, member, "assign-issue", fields{"issue": issue.Key, "assignee": strings.ToUpper(string(member.id))})
 	if got.Assignee != member.id || got.Status != "OPEN" {
-		t.Errorf("assign-issue: got %+v", got)
+		t.Errorf("assign-issue: got %+v, want the member as assignee and the status OPEN", got)
 	}
 	do[contract.Issue](w, member, "assign-issue", fields{"issue": issue.Key, "assignee": member.id})
 	w.wantAuditAndEvents(1, "issue.assigned", contract.EventIssueAssigned, issue.ID)
@@ -236,27 +236,27 @@ func TestIssueKeys_AreUniqueInTenant(t *testing.T) {
 	// gets them again.
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": own.ID, "issuePrefix": "CRASH"})
 	if got := w.createIssue(own, "x"); got.Key != "CRASH-1" {
-		t.Errorf("got %s", got.Key)
+		t.Errorf("issue after a change of the prefix: got %s, want CRASH-1", got.Key)
 	}
 	if got := do[contract.Issue](w, w.manager, "get-issue", fields{"issue": "bug-2"}); got.ProjectID != own.ID {
-		t.Errorf("project of BUG-2: got %s", got.ProjectID)
+		t.Errorf("project of BUG-2: got %s, want %s", got.ProjectID, own.ID)
 	}
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": other.ID, "issuePrefix": "BUG"})
 	if got := w.createIssue(other, "x"); got.Key != "BUG-3" {
-		t.Errorf("got %s", got.Key)
+		t.Errorf("first issue with the prefix that another project had: got %s, want BUG-3", got.Key)
 	}
 	// Deleting a project deletes its issues, but their numbers are not reused.
 	do[op.None](w, w.manager, "delete-project", fields{"projectId": other.ID})
 	w.wantError(fault.CodeNotFound, w.manager, "get-issue", fields{"issue": "BUG-3"})
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": third.ID, "issuePrefix": "BUG"})
 	if got := w.createIssue(third, "x"); got.Key != "BUG-4" {
-		t.Errorf("got %s", got.Key)
+		t.Errorf("first issue with the prefix of a deleted project: got %s, want BUG-4", got.Key)
 	}
 	// Each tenant has its own numbers.
 	foreign := w.addPerson(person{roles: []string{"Project Manager"}, tenant: w.globex})
 	p := do[contract.Project](w, foreign, "create-project", fields{"name": "Mercury", "startDate": "2027-01-04"})
 	if got := do[contract.Issue](w, foreign, "create-issue", fields{"projectId": p.ID, "title": "x"}); got.Key != "ISS-1" {
-		t.Errorf("got %s", got.Key)
+		t.Errorf("first issue of another tenant: got %s, want ISS-1", got.Key)
 	}
 }
 
@@ -282,14 +282,14 @@ func TestCreateIssue_ConcurrentCreatorsGetConsecutiveNumbers(t *testing.T) {
 	seen := map[string]bool{}
 	for i, issue := range issues {
 		if errs[i] != nil {
-			t.Errorf("creator %d: %v", i, errs[i])
+			t.Errorf("create-issue of creator %d: got %v, want no error", i, errs[i])
 			continue
 		}
 		seen[issue.Key] = true
 	}
 	for n := 1; n <= creators; n++ {
 		if !seen[fmt.Sprintf("ISS-%d", n)] {
-			t.Errorf("ISS-%d is missing", n)
+			t.Errorf("keys of %d concurrent creators: got no ISS-%d, want consecutive numbers", creators, n)
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'issue.created'`); n != creators {
@@ -344,7 +344,7 @@ func TestPromoteIssue_DeniedWithUpdateOwn(t *testing.T) {
 	for name, in := range map[string]fields{"update-issue": {"title": "x"}, "transition-issue": {"to": "IN_PROGRESS"}, "resolve-issue": {"resolution": "FIXED"}} {
 		do[contract.Issue](w, caller, name, merge(fields{"issue": mine.Key}, in))
 		if f := w.wantError(fault.CodeForbidden, caller, name, merge(fields{"issue": theirs.Key}, in)); f.Permission != "issue.update" {
-			t.Errorf("%s: got permission %q", name, f.Permission)
+			t.Errorf("%s: got the missing permission %q, want issue.update", name, f.Permission)
 		}
 	}
 	for name, permission := range map[string]string{"assign-issue": "issue.assign", "escalate-issue": "issue.escalate", "delete-issue": "issue.delete", "promote-issue": "issue.update"} {
@@ -404,7 +404,7 @@ func TestDeleteIssue_ConcurrentUpdatesLeaveNoRows(t *testing.T) {
 	close(errs)
 	for err := range errs {
 		if err != nil && !isNotFoundOrInvalid(err) {
-			t.Errorf("got %v", err)
+			t.Errorf("concurrent update: got %v, want no error, NOT_FOUND or VALIDATION", err)
 		}
 	}
 	for _, table := range []string{"issues", "comments", "time_entries", "tasks", "issue_terms"} {

@@ -23,7 +23,7 @@ func TestDerivePrefix(t *testing.T) {
 		}
 	}
 	if got := numberedPrefix("ABCDEFGHIJ", 12); got != "ABCDEFGH12" {
-		t.Errorf("got %s", got)
+		t.Errorf("numberedPrefix(ABCDEFGHIJ, 12): got %s, want ABCDEFGH12", got)
 	}
 }
 
@@ -32,10 +32,10 @@ func TestOpaqueID_IsStableAndDiffersByTenant(t *testing.T) {
 	const a, b, id = op.UUID("00000000-0000-7000-8000-000000000001"), op.UUID("00000000-0000-7000-8000-000000000002"), op.UUID("00000000-0000-7000-8000-0000000000c1")
 	one := opaqueID(a, id)
 	if parsed, err := op.ParseUUID(string(one)); err != nil || parsed != one {
-		t.Errorf("opaqueID returned %s, which is not a UUID: %v", one, err)
+		t.Errorf("opaqueID: got %s, want a UUID: %v", one, err)
 	}
 	if one != opaqueID(a, id) || one == opaqueID(b, id) || one == opaqueID(a, b) || one == id {
-		t.Error("opaqueID must return the same id for the same tenant and record, and different ids otherwise")
+		t.Errorf("opaqueID: got %s, want the same id for the same tenant and record, and other ids otherwise", one)
 	}
 }
 
@@ -50,16 +50,16 @@ func FuzzTaskRef(f *testing.F) {
 		}
 		if ref.id != "" {
 			if len(text) != 36 {
-				t.Fatalf("parseTaskRef(%q) returned an id", text)
+				t.Fatalf("parseTaskRef(%q): got the id %q, want a key or an error", text, ref.id)
 			}
 			return
 		}
 		if ref.number < 1 || !isValidPrefix(ref.prefix) || !utf8.ValidString(text) {
-			t.Fatalf("parseTaskRef(%q) returned the invalid key %+v", text, ref)
+			t.Fatalf("parseTaskRef(%q): got the key %+v, want a valid prefix and a positive number", text, ref)
 		}
 		again, ok := parseTaskKey(taskKey(ref.prefix, ref.number))
 		if !ok || again != ref {
-			t.Fatalf("parsing the key of %q again: got %+v", text, again)
+			t.Fatalf("key of %q parsed again: got %+v, want %+v", text, again, ref)
 		}
 	})
 }

@@ -50,28 +50,28 @@ func (s *Service) claimNextReady(ctx context.Context, c *executor.Call, in *cont
 		return nil, err
 	}
 	row := rows[id]
-	former := row.Status
+	previousStatus := row.Status
 	row.AssigneeID = &holder
 	row.setStatus(c, inProgress)
 	if err := updateTaskRow(ctx, c, row); err != nil {
 		return nil, err
 	}
 	out := &contract.ClaimNextReadyOut{Claimed: true}
-	more := map[string]any{"holder": holder, "status": map[string]string{"from": former, "to": row.Status}}
+	details := map[string]any{"holder": holder, "status": map[string]string{"from": previousStatus, "to": row.Status}}
 	if in.LeaseSeconds > 0 {
-		lease := leaseRow{ID: uid.New(), HolderID: holder, FormerStatus: former, Seconds: in.LeaseSeconds}
+		lease := leaseRow{ID: uid.New(), HolderID: holder, FormerStatus: previousStatus, Seconds: in.LeaseSeconds}
 		lease.extend(c, in.LeaseSeconds)
 		if err := insertLeaseRow(ctx, c, row, &lease); err != nil {
 			return nil, err
 		}
 		out.Lease = lease.toLease()
-		more["lease"], more["expiresAt"] = lease.ID, lease.ExpiresAt
+		details["lease"], details["expiresAt"] = lease.ID, lease.ExpiresAt
 	}
-	now, err := recordLease(ctx, c, id, "task.claimed", contract.EventTaskClaimed, []string{"status", "assignee"}, more)
+	claimed, err := reloadAndRecordTask(ctx, c, id, "task.claimed", contract.EventTaskClaimed, []string{"status", "assignee"}, details)
 	if err != nil {
 		return nil, err
 	}
-	out.Task = now.toTaskForCaller(ctx, c)
+	out.Task = claimed.toTaskForCaller(ctx, c)
 	return out, nil
 }
 
@@ -89,14 +89,14 @@ func (s *Service) resolveLeaseHolder(ctx context.Context, c *executor.Call, in *
 	return s.resolveActingAgent(ctx, c, in.Agent, project.newTaskResource(c))
 }
 
-// recordLease reads the task again, records the audit entry and the event of a claim,
-// and returns the task.
-func recordLease(ctx context.Context, c *executor.Call, id op.UUID, action, event string, changed []string, more map[string]any) (*taskRow, error) {
+// reloadAndRecordTask reads the task again, adds the audit entry and the event of a change
+// of its lease, and returns the task.
+func reloadAndRecordTask(ctx context.Context, c *executor.Call, id op.UUID, action, event string, changed []string, details map[string]any) (*taskRow, error) {
 	rows, err := loadTasks(ctx, c, []op.UUID{id})
 	if err != nil {
 		return nil, err
 	}
-	recordTask(c, rows[id], action, event, changed, more)
+	recordTask(c, rows[id], action, event, changed, details)
 	return rows[id], nil
 }
 
@@ -119,7 +119,7 @@ func (s *Service) keepClaimHandler() executor.Handler[contract.KeepClaimIn, cont
 			if err := updateLeaseRow(ctx, c, &lease); err != nil {
 				return nil, err
 			}
-			_, err = recordLease(ctx, c, row.ID, "task.claim_renewed", contract.EventTaskClaimRenewed, nil,
+			_, err = reloadAndRecordTask(ctx, c, row.ID, "task.claim_renewed", contract.EventTaskClaimRenewed, nil,
 				map[string]any{"lease": lease.ID, "holder": lease.HolderID, "expiresAt": lease.ExpiresAt})
 			return lease.toLease(), err
 		},
@@ -137,11 +137,11 @@ func (s *Service) releaseClaimHandler() executor.Handler[contract.ReleaseClaimIn
 			if err != nil {
 				return nil, err
 			}
-			now, err := returnTask(ctx, c, &row, &lease, "task.claim_released", contract.EventTaskClaimReleased)
+			returned, err := returnTask(ctx, c, &row, &lease, "task.claim_released", contract.EventTaskClaimReleased)
 			if err != nil {
 				return nil, err
 			}
-			return now.toTaskForCaller(ctx, c), nil
+			return returned.toTaskForCaller(ctx, c), nil
 		},
 	}
 }
@@ -160,8 +160,8 @@ func requireLease(ctx context.Context, c *executor.Call, row *taskRow, lease op.
 }
 
 // returnTask returns a claimed task to the ready set: it clears the assignee and
-// restores the status before the claim. If the project no longer has that status, it
-// uses another one for tasks to do.
+// restores the status that the task had before the claim. If the project no longer has
+// that status, it uses another status of the category TODO.
 func returnTask(ctx context.Context, c *executor.Call, row *taskRow, lease *leaseRow, action, event string) (*taskRow, error) {
 	from := row.Status
 	row.AssigneeID = nil
@@ -170,7 +170,7 @@ func returnTask(ctx context.Context, c *executor.Call, row *taskRow, lease *leas
 	if err := updateTaskRow(ctx, c, row); err != nil {
 		return nil, err
 	}
-	return recordLease(ctx, c, row.ID, action, event, []string{"status", "assignee"}, map[string]any{
+	return reloadAndRecordTask(ctx, c, row.ID, action, event, []string{"status", "assignee"}, map[string]any{
 		"lease": lease.ID, "holder": lease.HolderID, "status": map[string]string{"from": from, "to": row.Status},
 	})
 }
@@ -187,7 +187,7 @@ func returnExpiredLeases(ctx context.Context, c *executor.Call, project op.UUID)
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
-	// A lease that ended before its task was locked is not selected again.
+	// Read the leases only now, with their tasks locked: a lease may have ended since.
 	leases, err := postgres.Collect[leaseRow](ctx, c.DB, expiredLeasesSQL, postgres.Args{"tenant": c.Tenant, "ids": ids, "now": c.Now})
 	if err != nil {
 		return 0, err
@@ -204,8 +204,9 @@ func returnExpiredLeases(ctx context.Context, c *executor.Call, project op.UUID)
 	return len(leases), nil
 }
 
-// returnExpiredLeasesBeforeRead returns tasks with expired leases before a list of the
-// ready set, in a separate transaction, because a list runs in a read-only one.
+// returnExpiredLeasesBeforeRead returns the tasks with expired leases of a project, before
+// the ready set is listed. It uses a separate transaction, because the list runs in a
+// read-only one.
 func (s *Service) returnExpiredLeasesBeforeRead(ctx context.Context, c *executor.Call, project op.UUID) error {
 	hasExpired, err := queryExists(ctx, c, hasExpiredLeaseSQL, postgres.Args{"tenant": c.Tenant, "project": project, "now": c.Now})
 	if err != nil || !hasExpired {

@@ -10,7 +10,7 @@ import (
 	"parapet/internal/postgres"
 )
 
-// leaseRow is a lease on a task. The table is named claims.
+// leaseRow is a lease on a task: a row of projects.claims.
 type leaseRow struct {
 	ID           op.UUID
 	TaskID       op.UUID

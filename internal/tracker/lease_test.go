@@ -32,21 +32,21 @@ func TestClaimNextReady_TakesMostUrgentTask(t *testing.T) {
 	member := w.addPerson(person{roles: []string{"Member"}})
 	out := w.claimNextReady(member, p)
 	if !out.Claimed || out.Task.Key != "APO-2" || out.Task.Assignee != member.id || out.Task.Status != "IN_PROGRESS" || out.Lease != nil || out.Task.Claim != nil {
-		t.Fatalf("got %+v", out)
+		t.Fatalf("claim-next-ready: got %+v, want APO-2 in progress, assigned to the caller, without a lease", out)
 	}
 	w.wantAuditAndEvents(1, "task.claimed", contract.EventTaskClaimed, out.Task.ID)
 	if out := w.claimNextReady(member, p); out.Task.Key != "APO-1" {
-		t.Errorf("got %+v", out.Task)
+		t.Errorf("second claim: got %+v, want APO-1", out.Task)
 	}
 	entries := w.count(`SELECT count(*) FROM audit.entries`)
 	if out := w.claimNextReady(member, p); out.Claimed || out.Task != nil || out.Lease != nil {
-		t.Errorf("claim from an empty ready set: got %+v", out)
+		t.Errorf("claim from an empty ready set: got %+v, want no task", out)
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries`); n != entries {
 		t.Errorf("claim from an empty ready set: got %d audit entries, want 0", n-entries)
 	}
 	if out := w.claimNextReady(w.manager, p); out.Task.Key != "APO-3" {
-		t.Errorf("got %+v", out.Task)
+		t.Errorf("claim by the assignee: got %+v, want APO-3", out.Task)
 	}
 }
 
@@ -57,11 +57,11 @@ func TestClaimNextReady_DeniedIfCallerIsNotAssignable(t *testing.T) {
 	w.createTask(p, "Task")
 	guest := w.addPerson(person{roles: []string{"Member", "Guest Customer"}})
 	if f := w.wantError(fault.CodeForbidden, guest, "claim-next-ready", fields{"projectId": p.ID}); f.Reason != "GUEST_CUSTOMER" {
-		t.Errorf("got %v", f)
+		t.Errorf("claim by a guest: got %v, want the reason GUEST_CUSTOMER", f)
 	}
 	for field, v := range map[string]int{"leaseSeconds": 86401} {
 		if f := w.wantError(fault.CodeValidation, w.manager, "claim-next-ready", fields{"projectId": p.ID, field: v}); f.Field != field {
-			t.Errorf("got an error for field %q", f.Field)
+			t.Errorf("claim-next-ready: got an error for field %q, want %q", f.Field, field)
 		}
 	}
 	bare := w.createProject("Bare", fields{"customStatuses": []fields{{"name": "NEW", "category": "TODO"}, {"name": "OVER", "category": "DONE"}}})
@@ -81,17 +81,17 @@ func TestLease_ExtendAndRelease(t *testing.T) {
 	out := w.claimNextReady(member, p, fields{"leaseSeconds": 60})
 	if out.Lease == nil || time.Until(out.Lease.ExpiresAt) > time.Minute || time.Until(out.Lease.ExpiresAt) < 50*time.Second ||
 		out.Task.Claim == nil || out.Task.Claim.Holder != member.id || !out.Task.Claim.ExpiresAt.Equal(out.Lease.ExpiresAt) {
-		t.Fatalf("got %+v", out)
+		t.Fatalf("claim with a lease of 60 seconds: got %+v, want a lease of the caller that expires in 50 to 60 seconds", out)
 	}
 	leaseInput := func(more fields) fields {
 		return merge(fields{"projectId": p.ID, "task": out.Task.Key, "leaseId": out.Lease.ID}, more)
 	}
 	kept := do[contract.Lease](w, member, "keep-claim", leaseInput(fields{"leaseSeconds": 3600}))
 	if kept.ID != out.Lease.ID || time.Until(kept.ExpiresAt) < 59*time.Minute {
-		t.Errorf("extended lease: got %+v", kept)
+		t.Errorf("lease extended by an hour: got %+v, want the same lease with an expiry in an hour", kept)
 	}
 	if again := do[contract.Lease](w, member, "keep-claim", leaseInput(nil)); time.Until(again.ExpiresAt) < 59*time.Minute {
-		t.Errorf("lease extended by its former duration: got %+v", again)
+		t.Errorf("lease extended by its previous duration: got %+v, want an expiry in an hour", again)
 	}
 	w.wantAuditAndEvents(2, "task.claim_renewed", contract.EventTaskClaimRenewed, out.Task.ID)
 	for _, name := range []string{"keep-claim", "release-claim"} {
@@ -99,7 +99,7 @@ func TestLease_ExtendAndRelease(t *testing.T) {
 	}
 	back := do[contract.Task](w, member, "release-claim", leaseInput(nil))
 	if back.Status != "BACKLOG" || back.Assignee != "" || back.Claim != nil {
-		t.Errorf("released task: got %+v", back)
+		t.Errorf("released task: got %+v, want BACKLOG without assignee and lease", back)
 	}
 	w.wantAuditAndEvents(1, "task.claim_released", contract.EventTaskClaimReleased, out.Task.ID)
 	for _, name := range []string{"keep-claim", "release-claim"} {
@@ -130,17 +130,17 @@ func TestLease_ExpiryReturnsTaskToReadySet(t *testing.T) {
 	}
 	task := do[contract.Task](w, member, "get-task", fields{"projectId": p.ID, "task": "APO-1"})
 	if task.Status != "BACKLOG" || task.Assignee != "" || task.Claim != nil {
-		t.Errorf("returned task: got %+v", task)
+		t.Errorf("returned task: got %+v, want BACKLOG without assignee and lease", task)
 	}
 	w.wantAuditAndEvents(1, "task.claim_lapsed", contract.EventTaskClaimLapsed, task.ID)
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'task.claim_lapsed' AND actor_type = 'system' AND actor_id IS NULL`); n != 1 {
-		t.Error("no audit entry has the system as its actor")
+		t.Errorf("audit entries of the expiry with the system as actor: got %d, want 1", n)
 	}
 	// claim-next-ready returns the task with the expired lease to the set first.
 	w.claimNextReady(member, p, fields{"leaseSeconds": 60})
 	w.expireLeases()
 	if out := w.claimNextReady(colleague, p, fields{"leaseSeconds": 60}); !out.Claimed || out.Task.Key != "APO-1" || out.Task.Assignee != colleague.id {
-		t.Errorf("got %+v", out)
+		t.Errorf("claim after the expiry: got %+v, want APO-1, assigned to the colleague", out)
 	}
 	w.wantAuditAndEvents(2, "task.claim_lapsed", contract.EventTaskClaimLapsed, task.ID)
 	// ReturnExpiredLeases returns the remaining tasks of every tenant.
@@ -223,21 +223,21 @@ func TestClaimNextReady_ForAgent(t *testing.T) {
 	} {
 		f := w.wantError(fault.CodeValidation, w.manager, "claim-next-ready", fields{"projectId": p.ID, "agent": who})
 		if f.Field != "agent" {
-			t.Errorf("%s: got an error for field %q", note, f.Field)
+			t.Errorf("%s: got an error for field %q, want agent", note, f.Field)
 		}
 		messages[note] = f.Message
 	}
 	if messages["foreign"] != messages["absent"] || messages["foreign address"] != messages["absent"] {
-		t.Errorf("the error for another tenant's agent differs from that for a missing one: %v", messages)
+		t.Errorf("agent of another tenant and missing agent: got the messages %v, want the same", messages)
 	}
 	for _, who := range []*person{human, agent} {
 		if f := w.wantError(fault.CodeForbidden, who, "claim-next-ready", fields{"projectId": p.ID, "agent": agent.id}); f.Permission != contract.PermTasksUpdateAny {
-			t.Errorf("got permission %q", f.Permission)
+			t.Errorf("claim-next-ready: got the missing permission %q, want %q", f.Permission, contract.PermTasksUpdateAny)
 		}
 	}
 	out := w.claimNextReady(w.manager, p, fields{"agent": agent.email(), "leaseSeconds": 60})
 	if !out.Claimed || out.Task.Key != "APO-3" || out.Task.Assignee != agent.id || out.Task.Claim.Holder != agent.id {
-		t.Fatalf("got %+v", out)
+		t.Fatalf("claim for the agent: got %+v, want APO-3 with a lease, assigned to the agent", out)
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'task.claimed' AND actor_id = $1 AND changes->>'holder' = $2`, w.manager.id, string(agent.id)); n != 1 {
 		t.Errorf("got %d audit entries with the caller and the agent, want 1", n)
@@ -248,7 +248,7 @@ func TestClaimNextReady_ForAgent(t *testing.T) {
 	do[contract.Lease](w, w.manager, "keep-claim", of)
 	for _, name := range []string{"keep-claim", "release-claim"} {
 		if f := w.wantError(fault.CodeForbidden, human, name, of); f.Permission != contract.PermTasksUpdateAny {
-			t.Errorf("%s: got permission %q", name, f.Permission)
+			t.Errorf("%s: got the missing permission %q, want %q", name, f.Permission, contract.PermTasksUpdateAny)
 		}
 	}
 	do[contract.Task](w, w.manager, "release-claim", of)
@@ -259,6 +259,6 @@ func TestClaimNextReady_ForAgent(t *testing.T) {
 		}
 	}
 	if out := w.claimNextReady(w.manager, p, fields{"agent": agent.id}); out.Claimed {
-		t.Errorf("got %+v", out)
+		t.Errorf("claim for the agent from an empty ready set: got %+v, want no task", out)
 	}
 }

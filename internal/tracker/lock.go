@@ -22,8 +22,8 @@ func lockProjectQuery(c *executor.Call, project op.UUID) query {
 }
 
 // lockAndRead executes the lock query, which locks the row's project, and then reads one
-// row. All writers lock the project first, which prevents deadlocks. Both queries are
-// sent in one batch; the read sees the project as it is after the lock was granted.
+// row. All writers lock the project first, which prevents deadlocks. Both queries are sent
+// in one batch. The read sees the state after the lock was granted.
 func lockAndRead[Row any](ctx context.Context, c *executor.Call, lock, read query) (Row, error) {
 	var none Row
 	batch := &pgx.Batch{}

@@ -36,31 +36,31 @@ func TestProjectOverview_ReturnsStagesAndCounts(t *testing.T) {
 	got := do[contract.ProjectOverview](w, w.manager, "get-project-overview", fields{"projectId": p.ID})
 	switch {
 	case got.Reduced || got.Name != "Apollo" || got.ID != p.ID || got.Project == nil || got.Project.Prefix != p.Prefix || got.Description != "Land.":
-		t.Errorf("got %+v", got)
+		t.Errorf("overview: got %+v, want the complete project Apollo", got)
 	case !slices.Equal(got.StoryPointScale, []float64{1, 2}) || !slices.Equal(got.CustomStatuses, contract.DefaultStatuses()):
-		t.Errorf("got %+v", got)
+		t.Errorf("overview: got scale %v and statuses %v, want 1, 2 and the default statuses", got.StoryPointScale, got.CustomStatuses)
 	case len(got.Stages) != 1 || got.Stages[0].ID != stage.ID || got.Stages[0].Gate == nil:
-		t.Errorf("got %+v", got.Stages)
+		t.Errorf("stages of the overview: got %+v, want one with a gate", got.Stages)
 	case got.Stats == nil || got.Stats.Tasks == nil || got.Stats.Tasks.Total != 6 || got.Stats.Tasks.Overdue != 1:
-		t.Errorf("got %+v", got.Stats.Tasks)
+		t.Errorf("task counts of the overview: got %+v, want 6, 1 of them overdue", got.Stats)
 	case got.Stats.Issues == nil || got.Stats.Issues.Open != 3:
-		t.Errorf("got %+v", got.Stats.Issues)
+		t.Errorf("issue counts of the overview: got %+v, want 3 open", got.Stats.Issues)
 	}
 	if text := fmt.Sprint(got.Stats.Tasks.ByCategory); text != "[{TODO 3} {IN_PROGRESS 1} {REVIEW 0} {DONE 1} {CANCELLED 1}]" {
-		t.Errorf("got %s", text)
+		t.Errorf("tasks by category: got %s, want TODO 3, IN_PROGRESS 1, REVIEW 0, DONE 1, CANCELLED 1", text)
 	}
 	if n := len(got.Stats.Tasks.ByStatus); n != 6 || got.Stats.Tasks.ByStatus[0] != (contract.StatusCount{Status: "BACKLOG", Category: "TODO", Count: 1}) {
-		t.Errorf("got %v", got.Stats.Tasks.ByStatus)
+		t.Errorf("tasks by status: got %v, want 6 statuses, the first BACKLOG with 1 task", got.Stats.Tasks.ByStatus)
 	}
 	// A project without a scale has no field storyPointScale.
 	bare := do[contract.ProjectOverview](w, w.manager, "get-project-overview", fields{"projectId": w.createProject("Bare").ID})
 	if text, err := json.Marshal(bare); err != nil || strings.Contains(string(text), "storyPointScale") || strings.Contains(string(text), "reduced") {
-		t.Errorf("got %s (%v)", text, err)
+		t.Errorf("overview of a project without a scale: got %s (%v), want neither storyPointScale nor reduced", text, err)
 	}
 	// Counts require the permission to read the counted records.
 	guest := w.addPerson(person{roles: []string{"Guest Customer"}})
 	if got := do[contract.ProjectOverview](w, guest, "get-project-overview", fields{"projectId": p.ID}); got.Stats.Issues != nil || got.Stats.Tasks == nil {
-		t.Errorf("got %+v", got.Stats)
+		t.Errorf("counts for a guest: got %+v, want tasks and no issues", got.Stats)
 	}
 }
 
@@ -100,21 +100,21 @@ func TestProjectOverview_ReducedWithoutProjectsRead(t *testing.T) {
 	}
 	slices.Sort(names)
 	if !got.Reduced || got.Name != "Apollo" || len(got.Stages) != 1 || !slices.Equal(names, []string{"id", "name", "reduced", "stages", "storyPointScale"}) {
-		t.Errorf("got %s", text)
+		t.Errorf("overview without projects.read: got %s, want only id, name, reduced, stages and storyPointScale", text)
 	}
 	// A hidden project is not found.
 	w.wantError(fault.CodeNotFound, watcher, "get-project-overview", fields{"projectId": secret.ID})
 	// A database error or a cancelled request is not reported as a denial.
 	w.exec(`ALTER TABLE projects.stages RENAME TO stages_away`)
 	if _, err := w.call(watcher, "get-project-overview", fields{"projectId": p.ID}); err == nil || fault.HasCode(err, fault.CodeForbidden) || fault.HasCode(err, fault.CodeNotFound) {
-		t.Errorf("got %v", err)
+		t.Errorf("overview with a database error: got %v, want another error than FORBIDDEN or NOT_FOUND", err)
 	}
 	w.exec(`ALTER TABLE projects.stages_away RENAME TO stages`)
 	ctx, cancel := context.WithCancel(w.requestContext(watcher))
 	cancel()
 	o := w.operations["get-project-overview"]
 	if _, err := o.Call(ctx, &contract.GetProjectIn{ProjectID: p.ID}); err == nil || fault.HasCode(err, fault.CodeForbidden) {
-		t.Errorf("got %v", err)
+		t.Errorf("overview with a cancelled context: got %v, want another error than FORBIDDEN", err)
 	}
 }
 
@@ -140,16 +140,16 @@ func TestWorkspace_ReturnsPartsTheCallerMayRead(t *testing.T) {
 	member := w.addPerson(person{roles: []string{"Member"}})
 	got := do[contract.Workspace](w, member, "workspace", fields{})
 	if got.User.ID != member.id || got.User.TenantID != w.acme || got.User.OrganisationID != w.orgA || got.User.PrincipalKind != "HUMAN" {
-		t.Errorf("got %+v", got.User)
+		t.Errorf("user of the workspace: got %+v, want the caller", got.User)
 	}
 	if len(got.Initiatives) != 1 || got.Initiatives[0].Name != "Moon" || len(got.Projects) != 12 || len(got.Withheld) != 0 || len(got.Cut) != 0 {
-		t.Errorf("got %+v", got)
+		t.Errorf("workspace: got %+v, want the initiative Moon and 12 projects, nothing withheld or cut", got)
 	}
 	if k := keys(got.Projects[0].InProgress); k != strings.Join([]string{urgent.Key, soon.Key, late.Key}, " ") {
 		t.Errorf("first project: got tasks %s, want the three most urgent, without %s", k, low.Key)
 	}
 	if s := got.Projects[0].InProgress[1]; s.EpicID == hiddenEpic.ID || s.EpicID == "" || s.ProjectID != p.ID {
-		t.Errorf("the hidden epic is not redacted: %+v", s)
+		t.Errorf("task with a hidden epic: got %+v, want an opaque epic id", s)
 	}
 	if got.Projects[11].InProgress != nil {
 		t.Errorf("twelfth project: got tasks %v, want none", got.Projects[11].InProgress)
@@ -182,11 +182,11 @@ func TestWorkspace_LimitsProjectsAndTasks(t *testing.T) {
 		SELECT $1, gen_random_uuid(), 'More ' || n, '2027-01-04', 'MORE' || n, 'UNCLASSIFIED', $1, now(), now() FROM generate_series(1, 150) n`, w.acme)
 	got := do[contract.Workspace](w, w.manager, "workspace", fields{})
 	if len(got.Projects) != contract.WorkspaceItems || !slices.Equal(got.Cut, []string{"projects"}) {
-		t.Errorf("got %d projects, cut %v", len(got.Projects), got.Cut)
+		t.Errorf("workspace: got %d projects, cut %v; want %d projects, cut [projects]", len(got.Projects), got.Cut, contract.WorkspaceItems)
 	}
 	for i, p := range got.Projects {
 		if n := len(p.InProgress); n > contract.WorkspaceTasks || (i >= contract.WorkspaceProjects && n > 0) {
-			t.Errorf("project %d: got %d tasks, which exceeds the limit", i, n)
+			t.Errorf("project %d of the workspace: got %d tasks, want at most %d, and none from project %d on", i, n, contract.WorkspaceTasks, contract.WorkspaceProjects)
 		}
 	}
 }

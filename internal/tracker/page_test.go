@@ -20,7 +20,7 @@ func readAllPages[Item any](t rapid.TB, w *world, who *person, name string, in f
 	cursor := ""
 	for pages := 0; ; pages++ {
 		if pages > 1000 {
-			t.Fatalf("%s %v: the list does not end", name, in)
+			t.Fatalf("%s %v: got more than 1000 pages, want the list to end", name, in)
 		}
 		request := merge(fields{"limit": limit}, in)
 		if cursor != "" {
@@ -28,7 +28,7 @@ func readAllPages[Item any](t rapid.TB, w *world, who *person, name string, in f
 		}
 		out, err := w.call(who, name, request)
 		if err != nil {
-			t.Fatalf("%s %v: %v", name, request, err)
+			t.Fatalf("%s %v: got %v, want no error", name, request, err)
 		}
 		page := out.(*op.Page[Item])
 		all = append(all, page.Items...)
@@ -117,13 +117,13 @@ func TestListTasks_UnknownStatusIsValidationError(t *testing.T) {
 		}
 		f := w.wantError(fault.CodeValidation, w.manager, "list-tasks", in)
 		if f.Field != "status" || !strings.Contains(f.Message, "Its statuses are: BACKLOG, TODO, IN_PROGRESS, IN_REVIEW, DONE, CANCELLED.") {
-			t.Errorf("queue %q: got field %s, message %q", queue, f.Field, f.Message)
+			t.Errorf("queue %q: got field %s, message %q; want status and the list of statuses", queue, f.Field, f.Message)
 		}
 		w.wantError(fault.CodeNotFound, stranger, "list-tasks", in)
 		w.wantError(fault.CodeForbidden, nobody, "list-tasks", in)
 	}
 	if page := do[op.Page[contract.TaskSummary]](w, w.manager, "list-tasks", fields{"projectId": p.ID, "status": "DONE"}); len(page.Items) != 0 {
-		t.Errorf("got %v", page.Items)
+		t.Errorf("list-tasks with the status DONE: got %v, want no tasks", page.Items)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestListProjects_AgreesWithGetProject(t *testing.T) {
 				want = append(want, p.Prefix)
 			}
 			if _, listed := w.call(who, "list-tasks", fields{"projectId": p.ID}); (err == nil) != (listed == nil) {
-				t.Errorf("%v, %s: get-project returned %v, list-tasks returned %v", who.roles, p.Name, err, listed)
+				t.Errorf("%v, %s: got %v from get-project and %v from list-tasks, want both allowed or both denied", who.roles, p.Name, err, listed)
 			}
 		}
 		if len(who.roles) == 0 {

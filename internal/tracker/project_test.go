@@ -21,18 +21,18 @@ func TestCreateProject_SetsDefaults(t *testing.T) {
 	})
 	switch {
 	case p.Name != "Lunar Lander" || p.Prefix != "LL" || p.Status != "ACTIVE" || p.Classification != "UNCLASSIFIED":
-		t.Errorf("got %+v", p)
+		t.Errorf("created project: got %+v, want Lunar Lander, LL, ACTIVE, UNCLASSIFIED", p)
 	case p.IssuePrefix != "ISS" || p.OrganisationID != w.orgA || p.OwnerID != w.manager.id || p.CreatedBy != w.manager.id:
-		t.Errorf("got %+v", p)
+		t.Errorf("created project: got %+v, want the issue prefix ISS, and the manager and its organisation", p)
 	case !slices.Equal(p.CustomStatuses, contract.DefaultStatuses()) || !slices.Equal(p.StoryPointScale, []float64{1, 2, 3.5}):
-		t.Errorf("got %+v", p)
+		t.Errorf("created project: got %+v, want the default statuses and the scale 1, 2, 3.5", p)
 	case p.StartDate != "2027-01-04" || p.EndDate != "2027-12-31":
-		t.Errorf("got %+v", p)
+		t.Errorf("created project: got %+v, want the dates of the request", p)
 	}
 	w.wantAuditAndEvents(1, "project.created", contract.EventProjectCreated, p.ID)
 	got := do[contract.Project](w, w.manager, "get-project", fields{"projectId": p.ID})
 	if got.Name != p.Name || got.Description != "Touch down." || !got.CreatedAt.Equal(p.CreatedAt) || !slices.Equal(got.CustomStatuses, p.CustomStatuses) {
-		t.Errorf("get-project: got %+v", got)
+		t.Errorf("get-project: got %+v, want the created project with its description", got)
 	}
 	if bare := w.createProject("Bare"); bare.StoryPointScale != nil {
 		t.Errorf("default storyPointScale: got %v, want none", bare.StoryPointScale)
@@ -48,13 +48,13 @@ func TestProjectPrefix_IsUniqueInTenant(t *testing.T) {
 		}
 	}
 	if p := w.createProject("Gemini", fields{"prefix": "gem"}); p.Prefix != "GEM" {
-		t.Errorf("got %s", p.Prefix)
+		t.Errorf("prefix gem: got %s, want GEM", p.Prefix)
 	}
 	w.wantError(fault.CodeConflict, w.manager, "create-project", fields{"name": "x", "startDate": "2027-01-04", "prefix": "GEM"})
 	// Another tenant can use the same prefix.
 	stranger := w.addPerson(person{tenant: w.globex, roles: []string{"Project Manager"}})
 	if p := do[contract.Project](w, stranger, "create-project", fields{"name": "x", "startDate": "2027-01-04", "prefix": "GEM"}); p.Prefix != "GEM" {
-		t.Errorf("got %s", p.Prefix)
+		t.Errorf("prefix of another tenant's project: got %s, want GEM", p.Prefix)
 	}
 	w.createProject("A", fields{"issuePrefix": "BUG"})
 	w.wantError(fault.CodeConflict, w.manager, "create-project", fields{"name": "B", "startDate": "2027-01-04", "issuePrefix": "bug"})
@@ -96,11 +96,11 @@ func TestUpdateProject_ChangesOnlyGivenFields(t *testing.T) {
 	p := w.createProject("Apollo", fields{"description": "d", "endDate": "2027-12-31"})
 	got := do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "status": "COMPLETED", "endDate": nil, "prefix": "moon", "organisationId": w.orgB, "ownerId": nil})
 	if got.Status != "COMPLETED" || got.EndDate != "" || got.Prefix != "MOON" || got.Description != "d" || got.Name != "Apollo" || got.OrganisationID != w.orgB || got.OwnerID != "" {
-		t.Errorf("got %+v", got)
+		t.Errorf("updated project: got %+v, want COMPLETED, MOON, another organisation, no end date and owner, and the other fields unchanged", got)
 	}
 	w.wantAuditAndEvents(1, "project.updated", contract.EventProjectUpdated, p.ID)
 	if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND payload->'changed' @> '["status","endDate","prefix"]'`, contract.EventProjectUpdated); n != 1 {
-		t.Error("the event payload does not list the changed fields")
+		t.Errorf("events with the changed fields: got %d, want 1", n)
 	}
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "status": "COMPLETED"})
 	w.wantAuditAndEvents(1, "project.updated", contract.EventProjectUpdated, p.ID)
@@ -112,7 +112,7 @@ func TestUpdateProject_ChangesOnlyGivenFields(t *testing.T) {
 	// Task keys use the new prefix.
 	task := w.createTask(got, "Land")
 	if task.Key != "MOON-1" {
-		t.Errorf("got %s", task.Key)
+		t.Errorf("task after a change of the prefix: got %s, want MOON-1", task.Key)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestUpdateProject_ReplacesCustomStatuses(t *testing.T) {
 	p := w.createProject("Apollo", fields{"customStatuses": []fields{{"name": "New", "category": "TODO"}, {"name": "Doing", "category": "IN_PROGRESS"}, {"name": "Shipped", "category": "DONE"}}})
 	task := w.createTask(p, "Land")
 	if task.Status != "New" || task.StatusCategory != "TODO" {
-		t.Errorf("got %s %s", task.Status, task.StatusCategory)
+		t.Errorf("status of a new task: got %s %s, want New TODO", task.Status, task.StatusCategory)
 	}
 	doing := w.createTask(p, "Orbit", fields{"status": "Doing"})
 	f := w.wantError(fault.CodeConflict, w.manager, "update-project", fields{"projectId": p.ID, "customStatuses": []fields{{"name": "New", "category": "TODO"}, {"name": "Shipped", "category": "DONE"}}})
@@ -149,12 +149,12 @@ func TestUpdateProject_ReplacesCustomStatuses(t *testing.T) {
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "customStatuses": []fields{{"name": "Shipped", "category": "DONE"}, {"name": "Doing", "category": "DONE"}, {"name": "New", "category": "TODO"}}})
 	got := do[contract.Task](w, w.manager, "get-task", fields{"projectId": p.ID, "task": doing.Key})
 	if got.StatusCategory != "DONE" || got.Progress != 100 || got.CompletedAt == nil {
-		t.Errorf("got %+v", got.TaskSummary)
+		t.Errorf("task whose status changed to the category DONE: got %+v, want DONE, progress 100 and a completion time", got.TaskSummary)
 	}
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "customStatuses": []fields{{"name": "Shipped", "category": "DONE"}, {"name": "Doing", "category": "IN_PROGRESS"}, {"name": "New", "category": "TODO"}}})
 	got = do[contract.Task](w, w.manager, "get-task", fields{"projectId": p.ID, "task": doing.Key})
 	if got.StatusCategory != "IN_PROGRESS" || got.CompletedAt != nil {
-		t.Errorf("got %+v", got.TaskSummary)
+		t.Errorf("task whose status changed to the category IN_PROGRESS: got %+v, want no completion time", got.TaskSummary)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestFindProject_ResolvesHint(t *testing.T) {
 		"PROGRAMME": apollo.ID, "soyuz": soyuz.ID, "oyu": soyuz.ID,
 	} {
 		if got := do[contract.Project](w, reader, "find-project", fields{"hint": hint}); got.ID != want {
-			t.Errorf("hint %q: found %s", hint, got.Name)
+			t.Errorf("hint %q: got %s, want %s", hint, got.ID, want)
 		}
 	}
 	for _, hint := range []string{"Apollo", "LEG"} {
@@ -196,7 +196,7 @@ func TestDeleteProject_DeletesAllItsRecords(t *testing.T) {
 	w.createTask(p, "Child", fields{"parentTaskId": parent.ID})
 	foreign := w.createTask(other, "Foreign child", fields{"epicId": epic.ID})
 	if foreign.Epic == nil || !foreign.Epic.IsCrossProject || foreign.Epic.Key != epic.Key {
-		t.Errorf("got %+v", foreign.Epic)
+		t.Errorf("epic of a task in another project: got %+v, want the epic of the first project", foreign.Epic)
 	}
 	do[contract.ImportItemsOut](w, w.manager, "import-items", fields{"projectId": p.ID, "items": []fields{{"id": "a", "title": "b"}}})
 	issue := w.createIssue(p, "Leak")
@@ -216,7 +216,7 @@ WHERE c.table_schema = 'projects' AND c.column_name = 'project_id' AND t.table_t
 	}
 	for _, table := range []string{"tasks", "issues", "stages", "comments", "time_entries", "statuses", "import_items"} {
 		if !slices.Contains(tables, table) || w.count(`SELECT count(*) FROM projects.`+table+` WHERE project_id = $1`, p.ID) == 0 {
-			t.Errorf("projects.%s has no row of the project before the deletion", table)
+			t.Errorf("rows of projects.%s before the deletion: got none of the project, want some", table)
 		}
 	}
 	do[op.None](w, w.manager, "delete-project", fields{"projectId": p.ID})

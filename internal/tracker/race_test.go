@@ -30,14 +30,14 @@ func TestCreateTask_ConcurrentCreatorsGetConsecutiveNumbers(t *testing.T) {
 	seen := map[string]bool{}
 	for i, task := range tasks {
 		if errs[i] != nil {
-			t.Errorf("creator %d: %v", i, errs[i])
+			t.Errorf("create-task of creator %d: got %v, want no error", i, errs[i])
 			continue
 		}
 		seen[task.Key] = true
 	}
 	for n := 1; n <= creators; n++ {
 		if !seen[fmt.Sprintf("APO-%d", n)] {
-			t.Errorf("APO-%d is missing", n)
+			t.Errorf("keys of %d concurrent creators: got no APO-%d, want consecutive numbers", creators, n)
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'task.created'`); n != creators {
@@ -74,7 +74,7 @@ func TestDeleteProject_ConcurrentUpdatesLeaveNoTasks(t *testing.T) {
 	close(errs)
 	for err := range errs {
 		if err != nil && !isNotFoundOrInvalid(err) {
-			t.Errorf("got %v", err)
+			t.Errorf("concurrent update: got %v, want no error, NOT_FOUND or VALIDATION", err)
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM projects.tasks`); n != 0 {

@@ -73,7 +73,7 @@ func TestReadySet_ContainsStartableTasks(t *testing.T) {
 	}
 	for _, c := range []struct{ field, with string }{{"awaitingDecision", "ready"}, {"awaitingDecision", "review"}, {"review", "ready"}} {
 		if f := w.wantError(fault.CodeValidation, member, "list-tasks", fields{"projectId": p.ID, c.field: true, c.with: true}); f.Field != c.field {
-			t.Errorf("%s with %s: got an error for field %q", c.field, c.with, f.Field)
+			t.Errorf("%s with %s: got an error for field %q, want %q", c.field, c.with, f.Field, c.field)
 		}
 	}
 	stranger := w.addPerson(person{tenant: w.globex, roles: []string{"Project Manager"}})
@@ -129,7 +129,7 @@ func TestQueues_OrderByUrgency(t *testing.T) {
 	page := do[op.Page[contract.TaskSummary]](w, w.manager, "list-tasks", fields{"projectId": p.ID, "ready": true, "limit": 1})
 	for _, in := range []fields{{"review": true}, {}, {"ready": true, "projectId": w.createProject("Gemini").ID}} {
 		if f := w.wantError(fault.CodeValidation, w.manager, "list-tasks", merge(fields{"projectId": p.ID, "cursor": page.NextCursor}, in)); f.Field != "cursor" {
-			t.Errorf("%v: got an error for field %q", in, f.Field)
+			t.Errorf("%v: got an error for field %q, want cursor", in, f.Field)
 		}
 	}
 	for _, forged := range [][]string{{"x", "infinity", "2026-01-01T00:00:00.000000Z", string(p.ID)}, {"1", "soon", "2026-01-01T00:00:00.000000Z", string(p.ID)},
@@ -169,19 +169,19 @@ func TestClaimNextReady_ConcurrentClaimersGetDistinctTasks(t *testing.T) {
 		switch {
 		case errs[i] != nil:
 			failed++
-			t.Errorf("claimer %d: %v", i, errs[i])
+			t.Errorf("claimer %d: got %v, want no error", i, errs[i])
 		case out.Claimed:
 			if winners[out.Task.Key] {
-				t.Errorf("task %s was claimed twice", out.Task.Key)
+				t.Errorf("claimer %d: got %s again, want another task", i, out.Task.Key)
 			}
 			winners[out.Task.Key] = true
 			if out.Task.Assignee != people[i].id || out.Task.Status != "IN_PROGRESS" || out.Lease == nil {
-				t.Errorf("claimer %d got %+v", i, out.Task.TaskSummary)
+				t.Errorf("claimer %d: got %+v, want the task in progress, assigned to the claimer, with a lease", i, out.Task.TaskSummary)
 			}
 		case out.Task == nil && out.Lease == nil:
 			empty++
 		default:
-			t.Errorf("claimer %d: %+v", i, out)
+			t.Errorf("claimer %d: got %+v, want a task, or neither task nor lease", i, out)
 		}
 	}
 	t.Logf("%d claimers on %d tasks: %d distinct tasks, %d empty responses, %d errors", claimers, ready, len(winners), empty, failed)

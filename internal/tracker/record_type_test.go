@@ -143,7 +143,7 @@ func TestRecordTypes_FilterAndDecisionAgree(t *testing.T) {
 				for _, id := range r.All {
 					filtered, decided := slices.Contains(r.Filtered, id), slices.Contains(r.Decided, id)
 					if filtered != decided {
-						t.Errorf("%s, %s, %s: filter selects: %t, decision allows: %t", of, permission, name, filtered, decided)
+						t.Errorf("%s, %s, %s: got selected by the filter %t, allowed by the decision %t; want both the same", of, permission, name, filtered, decided)
 					}
 					if decided {
 						allowed++
@@ -216,10 +216,10 @@ func TestLists_AgreeWithSingleReads(t *testing.T) {
 			for _, id := range all[of.name] {
 				can := slices.Contains(decided, id)
 				if listed := slices.Contains(list, id); listed != can {
-					t.Errorf("%s, %s: in list: %t, decision allows: %t", of.name, name, listed, can)
+					t.Errorf("%s, %s: got in the list %t, allowed by the decision %t; want both the same", of.name, name, listed, can)
 				}
 				if of.get != nil && of.get(who, id) != can {
-					t.Errorf("%s, %s: get allows: %t, decision allows: %t", of.name, name, !can, can)
+					t.Errorf("%s, %s: got allowed by the single read %t, by the decision %t; want both the same", of.name, name, !can, can)
 				}
 				if can {
 					shown++
@@ -237,15 +237,15 @@ func TestLists_AgreeWithSingleReads(t *testing.T) {
 		for _, p := range g.projects {
 			can := g.isAllowed(who, "get-project", fields{"projectId": p})
 			if found := g.isAllowed(who, "find-project", fields{"hint": p}); found != can {
-				t.Errorf("%s: find-project allows: %t, get-project allows: %t", name, found, can)
+				t.Errorf("%s: got allowed by find-project %t, by get-project %t; want both the same", name, found, can)
 			}
 			if listed := len(g.listIDs(who, "list-custom-fields", fields{"projectId": p})) > 0; listed != can {
-				t.Errorf("%s: list-custom-fields allows: %t, get-project allows: %t", name, listed, can)
+				t.Errorf("%s: got allowed by list-custom-fields %t, by get-project %t; want both the same", name, listed, can)
 			}
 		}
 		for _, i := range all["initiative"] {
 			if can, found := g.isAllowed(who, "get-initiative", fields{"initiativeId": i}), g.isAllowed(who, "initiative", fields{"hint": i}); found != can {
-				t.Errorf("%s: initiative allows: %t, get-initiative allows: %t", name, found, can)
+				t.Errorf("%s: got allowed by initiative %t, by get-initiative %t; want both the same", name, found, can)
 			}
 		}
 	}
@@ -255,7 +255,7 @@ func TestLists_AgreeWithSingleReads(t *testing.T) {
 	}
 	for name := range g.operations {
 		if strings.HasPrefix(name, "list-") && !g.calledLists[name] {
-			t.Errorf("the test does not compare %s", name)
+			t.Errorf("lists that the test compares: got none for %s, want every list operation", name)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func TestReferences_AreRedactedWithoutTheReadPermission(t *testing.T) {
 		show := func(role string) string {
 			out, err := w.call(w.addPerson(person{roles: []string{role}}), r.name, r.in)
 			if err != nil {
-				t.Fatalf("%s with %s: %v", r.name, role, err)
+				t.Fatalf("%s with the role %s: got %v, want no error", r.name, role, err)
 			}
 			text, err := json.Marshal(out)
 			if err != nil {
@@ -92,21 +92,21 @@ func TestReferences_AreRedactedWithoutTheReadPermission(t *testing.T) {
 		without, with := show(role), show(role+"+")
 		for _, id := range r.ids {
 			if strings.Contains(without, `"`+id+`"`) {
-				t.Errorf("%s with %s, without %s: the response contains %s: %.400s", r.name, r.grants, r.lacks, id, without)
+				t.Errorf("%s with %s, without %s: got the id %s in %.400s, want it redacted", r.name, r.grants, r.lacks, id, without)
 			}
 		}
 		if !strings.Contains(with, `"`+r.ids[0]+`"`) {
-			t.Errorf("%s with %s: the response does not contain %s: %.400s", r.name, r.lacks, r.ids[0], with)
+			t.Errorf("%s with %s: got %.400s, want the id %s in it", r.name, r.lacks, with, r.ids[0])
 		}
 		// Redacted fields are still present.
 		if r.name != "workspace" && len(missingFields(with, without)) > 0 {
-			t.Errorf("%s without %s: the response lacks the fields %v", r.name, r.lacks, missingFields(with, without))
+			t.Errorf("%s without %s: got a response without the fields %v, want them redacted", r.name, r.lacks, missingFields(with, without))
 		}
 	}
 	// Only the response is redacted, not the event.
 	for _, event := range []string{contract.EventCriterionUpdated, contract.EventDeliverableUpdated} {
 		if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND payload->'resource'->>'taskId' = $2`, event, string(task.ID)); n == 0 {
-			t.Errorf("no event %s contains the task", event)
+			t.Errorf("events %s with the task: got none, want some", event)
 		}
 	}
 }
@@ -168,12 +168,12 @@ func TestReferences_EveryFieldIsListed(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		if known[name] == "" {
-			t.Errorf("%s is not listed: redact it, or list it with the reason why it needs no redaction", name)
+			t.Errorf("fields that refer to records: got %s, which is not listed; redact it, or list it with the reason why it needs no redaction", name)
 		}
 	}
 	for name := range known {
 		if !found[name] {
-			t.Errorf("no response has the listed field %s", name)
+			t.Errorf("listed fields: got %s, which no response contains; remove it", name)
 		}
 	}
 }

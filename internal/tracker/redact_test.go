@@ -40,7 +40,7 @@ func TestHiddenInitiative_IsRedactedEverywhere(t *testing.T) {
 	} {
 		out, err := w.call(uncleared, r.name, r.in)
 		if err != nil {
-			t.Errorf("%s: %v", r.name, err)
+			t.Errorf("%s: got %v, want no error", r.name, err)
 			continue
 		}
 		text, err := json.Marshal(out)
@@ -48,10 +48,10 @@ func TestHiddenInitiative_IsRedactedEverywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(string(text), string(secret.ID)) {
-			t.Errorf("%s %v: the response contains the hidden initiative: %s", r.name, r.in, text)
+			t.Errorf("%s %v: got the hidden initiative in %s, want it redacted", r.name, r.in, text)
 		}
 		if r.shows && !strings.Contains(string(text), string(opaque)) {
-			t.Errorf("%s %v: the response does not contain the opaque id: %s", r.name, r.in, text)
+			t.Errorf("%s %v: got %s, want the opaque id in it", r.name, r.in, text)
 		}
 	}
 	// Listing its projects gives the same result as for a missing initiative.
@@ -62,10 +62,10 @@ func TestHiddenInitiative_IsRedactedEverywhere(t *testing.T) {
 	}
 	// A caller who may read the initiative gets its id.
 	if got := do[contract.Task](w, w.manager, "get-task", task); got.InitiativeID != secret.ID {
-		t.Errorf("get-task by the manager: got initiative %q", got.InitiativeID)
+		t.Errorf("get-task by the manager: got initiative %q, want %q", got.InitiativeID, secret.ID)
 	}
 	if got := do[op.Page[contract.ProjectSummary]](w, w.manager, "list-projects", fields{"initiativeId": secret.ID}); len(got.Items) != 1 || got.Items[0].InitiativeID != secret.ID {
-		t.Errorf("list-projects by the manager: got %+v", got.Items)
+		t.Errorf("list-projects by the manager: got %+v, want one with the initiative", got.Items)
 	}
 
 	do[contract.Task](w, w.manager, "update-task", merge(fields{"initiativeId": nil}, task))
@@ -102,7 +102,7 @@ func TestHiddenTask_IsRedactedInAuditAndEvents(t *testing.T) {
 	w.wantIDHidden(hiddenEpic.ID, "task")
 	uncleared := w.addPerson(person{roles: []string{"Project Manager"}})
 	if f := w.wantError(fault.CodeValidation, uncleared, "add-dependency", merge(fields{"dependsOn": hidden.ID}, of)); strings.Contains(f.Error(), hidden.Key) {
-		t.Errorf("got %v", f)
+		t.Errorf("add-dependency on a hidden task: got %v, want an error without its key", f)
 	}
 }
 

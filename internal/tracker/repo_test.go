@@ -47,7 +47,7 @@ func TestBindRepo_NormalizesPath(t *testing.T) {
 		"https://x.example/%00", "https://x.example/%ff", "/a\x1bb", "/" + strings.Repeat("é", 600), "http://[", "..//x", "",
 	} {
 		if f := w.wantError(fault.CodeValidation, w.manager, "bind-repo", fields{"projectId": p.ID, "path": path}); f.Field != "path" {
-			t.Errorf("%q: got an error for field %q", path, f.Field)
+			t.Errorf("%q: got an error for field %q, want path", path, f.Field)
 		}
 	}
 }
@@ -64,14 +64,14 @@ func TestBindRepo_PathIsUniqueInTenant(t *testing.T) {
 	w.wantAuditAndEvents(1, "project.updated", contract.EventProjectUpdated, p.ID)
 	f := w.wantError(fault.CodeConflict, w.manager, "bind-repo", fields{"projectId": other.ID, "path": "/src/lander"})
 	if strings.Contains(f.Message, "Apollo") {
-		t.Errorf("the error names the other project: %s", f.Message)
+		t.Errorf("path that another project has: got the message %q, want it without the name of the project", f.Message)
 	}
 	// Another tenant can bind the same path.
 	stranger := w.addPerson(person{tenant: w.globex, roles: []string{"Project Manager"}})
 	theirs := do[contract.Project](w, stranger, "create-project", fields{"name": "x", "startDate": "2027-01-04"})
 	do[contract.RepoPath](w, stranger, "bind-repo", fields{"projectId": theirs.ID, "path": "/src/lander"})
 	if got := do[contract.Project](w, w.manager, "get-project", fields{"projectId": p.ID}); len(got.RepoPaths) != 1 || got.RepoPaths[0] != *first {
-		t.Errorf("got %+v", got.RepoPaths)
+		t.Errorf("paths after another tenant bound the same path: got %+v, want only the first binding", got.RepoPaths)
 	}
 	w.wantError(fault.CodeNotFound, w.manager, "unbind-repo", fields{"projectId": other.ID, "bindingId": first.ID})
 	do[op.None](w, w.manager, "unbind-repo", fields{"projectId": p.ID, "bindingId": first.ID})
@@ -79,7 +79,7 @@ func TestBindRepo_PathIsUniqueInTenant(t *testing.T) {
 	w.wantError(fault.CodeNotFound, w.manager, "unbind-repo", fields{"projectId": p.ID, "bindingId": first.ID})
 	w.bindRepo(other.ID, "/src/lander")
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE changes::text LIKE '%lander%'`); n != 0 {
-		t.Error("an audit entry contains the path, which is user-generated text")
+		t.Errorf("audit entries with the path, which is user-generated text: got %d, want 0", n)
 	}
 	for i := range contract.MaxRepoPaths {
 		w.bindRepo(p.ID, fmt.Sprint("/src/", i))
@@ -111,11 +111,11 @@ func TestFindProject_ByRepositoryPath(t *testing.T) {
 		"A/B": named.ID, string(mono.ID): mono.ID,
 	} {
 		if got := do[contract.Project](w, reader, "find-project", fields{"hint": hint}); got.ID != want {
-			t.Errorf("hint %q: found %s", hint, got.Name)
+			t.Errorf("hint %q: got %s, want %s", hint, got.ID, want)
 		}
 	}
 	if got := do[contract.Project](w, w.manager, "find-project", fields{"hint": "/src/mono/part/secret"}); got.ID != secret.ID {
-		t.Errorf("find-project by the manager: found %s", got.Name)
+		t.Errorf("find-project by the manager: got %s, want the project with the longest bound path", got.Name)
 	}
 	for _, hint := range []string{"/src/mon", "/src", "github.com/acme", "https://github.com/acme/monolith", "/elsewhere", "/src/" + strings.Repeat("x/", 490)} {
 		w.wantError(fault.CodeNotFound, reader, "find-project", fields{"hint": hint})

@@ -46,27 +46,27 @@ func TestStages_PositionsStayConsecutive(t *testing.T) {
 	w := newWorld(t)
 	p := w.createProject("Apollo").ID
 	if got := do[contract.Pipeline](w, w.manager, "list-stages", fields{"projectId": p}); got.Stages == nil || len(got.Stages) != 0 || got.ProjectID != p {
-		t.Errorf("got %+v", got)
+		t.Errorf("list-stages of a new project: got %+v, want an empty list", got)
 	}
 	design := w.createStage(p, " Design ", fields{"startDate": "2027-01-04", "endDate": "2027-02-01", "description": "Draw."})
 	if design.Name != "Design" || design.Position != 1 || design.Status != "planned" || design.StartDate != "2027-01-04" || design.EndDate != "2027-02-01" ||
 		design.Description != "Draw." || design.Gate != nil || design.StartedAt != nil || design.CreatedBy != w.manager.id {
-		t.Errorf("got %+v", design)
+		t.Errorf("created stage: got %+v, want Design at position 1, planned, with the dates and the description", design)
 	}
 	w.wantAuditAndEvents(1, "stage.created", contract.EventStageCreated, design.ID)
 	launch := w.createStage(p, "Launch")
 	build := w.createStage(p, "Build", fields{"position": 2})
 	w.createStage(p, "Plan", fields{"position": 1})
 	if got := w.stageNames(p); !slices.Equal(got, []string{"Plan", "Design", "Build", "Launch"}) {
-		t.Errorf("got %v", got)
+		t.Errorf("stages after inserts: got %v, want Plan, Design, Build, Launch", got)
 	}
 	do[contract.Stage](w, w.manager, "update-stage", fields{"projectId": p, "stageId": launch.ID, "position": 1})
 	if got := w.stageNames(p); !slices.Equal(got, []string{"Launch", "Plan", "Design", "Build"}) {
-		t.Errorf("got %v", got)
+		t.Errorf("stages after a move to the front: got %v, want Launch, Plan, Design, Build", got)
 	}
 	do[contract.Stage](w, w.manager, "update-stage", fields{"projectId": p, "stageId": launch.ID, "position": 3, "name": "Lift off", "endDate": "2027-05-01"})
 	if got := w.stageNames(p); !slices.Equal(got, []string{"Plan", "Design", "Lift off", "Build"}) {
-		t.Errorf("got %v", got)
+		t.Errorf("stages after a move to position 3: got %v, want Plan, Design, Lift off, Build", got)
 	}
 	w.wantAuditAndEvents(2, "stage.updated", contract.EventStageUpdated, launch.ID)
 	do[contract.Stage](w, w.manager, "update-stage", fields{"projectId": p, "stageId": launch.ID, "name": "Lift off"})
@@ -74,7 +74,7 @@ func TestStages_PositionsStayConsecutive(t *testing.T) {
 	do[op.None](w, w.manager, "delete-stage", fields{"projectId": p, "stageId": design.ID})
 	w.wantAuditAndEvents(1, "stage.deleted", contract.EventStageDeleted, design.ID)
 	if got := w.stageNames(p); !slices.Equal(got, []string{"Plan", "Lift off", "Build"}) {
-		t.Errorf("got %v", got)
+		t.Errorf("stages after a deletion: got %v, want Plan, Lift off, Build", got)
 	}
 	w.wantError(fault.CodeNotFound, w.manager, "delete-stage", fields{"projectId": p, "stageId": design.ID})
 	// A stage of another project is not found.
@@ -86,14 +86,14 @@ func TestStages_PositionsStayConsecutive(t *testing.T) {
 		"name": {"name": " "}, "position": {"position": 5}, "endDate": {"startDate": "2027-02-01", "endDate": "2027-01-01"}, "status": {"status": "completed"},
 	} {
 		if f := w.wantError(fault.CodeValidation, w.manager, "create-stage", merge(fields{"projectId": p, "name": "x"}, in)); f.Field != field {
-			t.Errorf("%v: got an error for field %q", in, f.Field)
+			t.Errorf("%v: got an error for field %q, want %q", in, f.Field, field)
 		}
 	}
 	for field, in := range map[string]fields{
 		"name": {"name": nil}, "position": {"position": 4}, "endDate": {"startDate": "2027-02-01", "endDate": "2027-01-01"}, "status": {"status": "completed"},
 	} {
 		if f := w.wantError(fault.CodeValidation, w.manager, "update-stage", merge(fields{"projectId": p, "stageId": build.ID}, in)); f.Field != field {
-			t.Errorf("%v: got an error for field %q", in, f.Field)
+			t.Errorf("%v: got an error for field %q, want %q", in, f.Field, field)
 		}
 	}
 	w.wantError(fault.CodeValidation, w.manager, "update-stage", fields{"projectId": p, "stageId": build.ID, "position": nil})
@@ -107,16 +107,16 @@ func TestStage_StartsAndCompletes(t *testing.T) {
 	in := fields{"projectId": p, "stageId": s.ID}
 	f := w.wantError(fault.CodeConflict, w.manager, "complete-stage", in)
 	if f.Details["status"] != "planned" {
-		t.Errorf("got %v", f.Details)
+		t.Errorf("complete-stage of a planned stage: got the details %v, want the status planned", f.Details)
 	}
 	got := do[contract.Stage](w, w.manager, "start-stage", in)
 	if got.Status != "in-progress" || got.StartedAt == nil || got.CompletedAt != nil {
-		t.Errorf("got %+v", got)
+		t.Errorf("started stage: got %+v, want in-progress with a start time", got)
 	}
 	w.wantError(fault.CodeConflict, w.manager, "start-stage", in)
 	got = do[contract.Stage](w, w.manager, "complete-stage", in)
 	if got.Status != "completed" || got.StartedAt == nil || got.CompletedAt == nil {
-		t.Errorf("got %+v", got)
+		t.Errorf("completed stage: got %+v, want completed with both times", got)
 	}
 	w.wantError(fault.CodeConflict, w.manager, "start-stage", in)
 	w.wantError(fault.CodeConflict, w.manager, "complete-stage", in)
@@ -124,7 +124,7 @@ func TestStage_StartsAndCompletes(t *testing.T) {
 	// A completed stage can still be updated.
 	do[contract.Stage](w, w.manager, "update-stage", merge(fields{"name": "Drawn"}, in))
 	if again := do[contract.Pipeline](w, w.manager, "list-stages", fields{"projectId": p}).Stages[0]; again.Status != "completed" || again.Name != "Drawn" {
-		t.Errorf("got %+v", again)
+		t.Errorf("updated completed stage: got %+v, want completed, with the name Drawn", again)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestStages_ConcurrentChangesKeepPositionsConsecutive(t *testing.T) {
 	close(errs)
 	for err := range errs {
 		if err != nil && !fault.HasCode(err, fault.CodeValidation) {
-			t.Errorf("got %v", err)
+			t.Errorf("concurrent change: got %v, want no error or VALIDATION", err)
 		}
 	}
 	if got := w.stageNames(p); len(got) != 21 {

@@ -26,32 +26,32 @@ func TestRenameStatuses_TasksFollow(t *testing.T) {
 	}
 	got := rename(nil, "IN_PROGRESS", "Doing")
 	if text := fmt.Sprint(got.CustomStatuses); text != "[{BACKLOG TODO} {TODO TODO} {Doing IN_PROGRESS} {IN_REVIEW REVIEW} {DONE DONE} {CANCELLED CANCELLED}]" {
-		t.Errorf("got %s", text)
+		t.Errorf("statuses after the rename: got %s, want Doing in place of IN_PROGRESS", text)
 	}
 	if s := status(doing); s != "Doing IN_PROGRESS" {
-		t.Errorf("status of the task: got %s", s)
+		t.Errorf("status of the task after the rename: got %s, want Doing IN_PROGRESS", s)
 	}
 	w.wantAuditAndEvents(1, "project.updated", contract.EventProjectUpdated, p.ID)
 	// Changing the case of a name is a rename; renaming to the same name is no change.
 	rename(nil, "Doing", "DOING")
 	rename(nil, "DOING", "DOING")
 	if s := status(doing); s != "DOING IN_PROGRESS" {
-		t.Errorf("status of the task: got %s", s)
+		t.Errorf("status of the task after a change of case: got %s, want DOING IN_PROGRESS", s)
 	}
 	w.wantAuditAndEvents(2, "project.updated", contract.EventProjectUpdated, p.ID)
 	// Renames apply simultaneously: names can be swapped, and one rename can reuse a freed name.
 	rename(nil, "TODO", "DOING", "DOING", "TODO")
 	if a, b := status(todo), status(doing); a != "DOING TODO" || b != "TODO IN_PROGRESS" {
-		t.Errorf("status of the tasks: got %s and %s", a, b)
+		t.Errorf("statuses of the tasks after swapped names: got %s and %s, want DOING TODO and TODO IN_PROGRESS", a, b)
 	}
 	rename(nil, "DOING", "New", "BACKLOG", "DOING")
 	if s := status(todo); s != "New TODO" {
-		t.Errorf("status of the task: got %s", s)
+		t.Errorf("status of the task after the reuse of a name: got %s, want New TODO", s)
 	}
 	// A request can combine renames with new statuses, which use the new names.
 	rename(fields{"customStatuses": []fields{{"name": "Fresh", "category": "TODO"}, {"name": "TODO", "category": "REVIEW"}, {"name": "DONE", "category": "DONE"}}}, "New", "Fresh")
 	if a, b := status(todo), status(doing); a != "Fresh TODO" || b != "TODO REVIEW" {
-		t.Errorf("status of the tasks: got %s and %s", a, b)
+		t.Errorf("statuses of the tasks after renames with new statuses: got %s and %s, want Fresh TODO and TODO REVIEW", a, b)
 	}
 	if n := w.count(`SELECT count(*) FROM projects.statuses WHERE project_id = $1`, p.ID); n != 3 {
 		t.Errorf("got %d statuses, want 3", n)
@@ -70,6 +70,6 @@ func TestRenameStatuses_TasksFollow(t *testing.T) {
 	w.wantError(fault.CodeConflict, w.manager, "update-project", fields{"projectId": p.ID, "renameStatuses": []fields{{"from": "Fresh", "to": "Newer"}},
 		"customStatuses": []fields{{"name": "Fresh", "category": "TODO"}, {"name": "TODO", "category": "REVIEW"}, {"name": "DONE", "category": "DONE"}}})
 	if s := status(todo); s != "Fresh TODO" {
-		t.Errorf("status after a rejected update: got %s", s)
+		t.Errorf("status after a rejected update: got %s, want Fresh TODO", s)
 	}
 }

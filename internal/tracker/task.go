@@ -95,13 +95,13 @@ func (s *Service) createTask(ctx context.Context, c *executor.Call, in *contract
 		return nil, err
 	}
 	created := rows[row.ID]
-	more := map[string]any{
+	details := map[string]any{
 		"issueType": created.IssueType, "priority": created.Priority, "status": created.Status, "assignee": created.AssigneeID,
 	}
 	if check != nil {
-		more["duplicateCheck"] = check
+		details["duplicateCheck"] = check
 	}
-	recordTask(c, created, "task.created", contract.EventTaskCreated, nil, more)
+	recordTask(c, created, "task.created", contract.EventTaskCreated, nil, details)
 	if err := queueRunOnAssignment(ctx, c, created, assignee); err != nil {
 		return nil, err
 	}
@@ -203,17 +203,17 @@ func (s *Service) updateTask(ctx context.Context, c *executor.Call, in *contract
 		return nil, err
 	}
 	updated := rows[row.ID]
-	more := map[string]any{}
+	details := map[string]any{}
 	if updated.Status != old.Status {
-		more["status"] = map[string]string{"from": old.Status, "to": updated.Status}
+		details["status"] = map[string]string{"from": old.Status, "to": updated.Status}
 	}
 	if value(updated.AssigneeID) != value(old.AssigneeID) {
-		more["assignee"] = map[string]*op.UUID{"from": old.AssigneeID, "to": updated.AssigneeID}
+		details["assignee"] = map[string]*op.UUID{"from": old.AssigneeID, "to": updated.AssigneeID}
 	}
 	if value(updated.InitiativeID) != value(old.InitiativeID) {
-		more["initiative"] = map[string]*op.UUID{"from": optionalOpaqueID(c.Tenant, old.InitiativeID), "to": optionalOpaqueID(c.Tenant, updated.InitiativeID)}
+		details["initiative"] = map[string]*op.UUID{"from": optionalOpaqueID(c.Tenant, old.InitiativeID), "to": optionalOpaqueID(c.Tenant, updated.InitiativeID)}
 	}
-	recordTask(c, updated, "task.updated", contract.EventTaskUpdated, changed, more)
+	recordTask(c, updated, "task.updated", contract.EventTaskUpdated, changed, details)
 	if err := queueRunOnAssignment(ctx, c, updated, assignee); err != nil {
 		return nil, err
 	}
@@ -341,8 +341,8 @@ func deleteTask(ctx context.Context, c *executor.Call, _ *contract.DeleteTaskIn,
 	return &op.None{}, nil
 }
 
-// validateEstimate checks an estimate against the project's story-point scale. A
-// project without a scale allows no estimates; there is no default scale.
+// validateEstimate returns an error unless the estimate is in the project's story-point
+// scale. There is no default scale: a project without a scale allows no estimates.
 func (r *projectRow) validateEstimate(points *float64) error {
 	switch {
 	case points == nil || slices.Contains(r.StoryPoints, *points):

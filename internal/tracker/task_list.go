@@ -13,8 +13,8 @@ import (
 	"parapet/internal/op"
 )
 
-// The tasks are a lateral subquery, so that the project is read once. With a plain
-// join the planner reads the project again for each task, to preserve the order.
+// The tasks are a lateral subquery, because the planner then reads the project once. With
+// a plain join, it reads the project again for each task to preserve the order.
 const taskListSelect = `
 SELECT p.prefix, page.*
 FROM projects.projects p, LATERAL (
@@ -101,7 +101,7 @@ func explainEmptyPage(ctx context.Context, c *executor.Call, in *contract.ListTa
 func taskListStatement(c *executor.Call, in *contract.ListTasksIn, f, epics authz.Filter, order *taskOrder, cursor []string) *statement {
 	st := &statement{}
 	tenant, project := st.arg(c.Tenant), st.arg(in.ProjectID)
-	st.add(taskListSelect).whereEpicShown(tenant, epics)
+	st.add(taskListSelect).addEpicIsVisible(tenant, epics)
 	st.add(`
 FROM projects.tasks t
 WHERE t.tenant_id = `, tenant, ` AND t.project_id = `, project, ` AND `).filter(f)
@@ -123,8 +123,8 @@ WHERE t.tenant_id = `, tenant, ` AND t.project_id = `, project, ` AND `).filter(
 WHERE p.tenant_id = `, tenant, ` AND p.id = `, project)
 }
 
-// whereEpicShown adds the condition that the caller may see the epic of the task t.
-func (s *statement) whereEpicShown(tenant string, epics authz.Filter) *statement {
+// addEpicIsVisible adds the condition that the caller may see the epic of the task t.
+func (s *statement) addEpicIsVisible(tenant string, epics authz.Filter) *statement {
 	return s.add(`(t.epic_project_id IS NULL OR EXISTS (SELECT 1 FROM projects.projects ep WHERE ep.tenant_id = `, tenant,
 		` AND ep.id = t.epic_project_id AND `).filter(epics).add(`))`)
 }
@@ -140,7 +140,7 @@ func (s *statement) addTaskFilters(c *executor.Call, in *contract.ListTasksIn, t
 	}
 	if in.EpicID != "" {
 		// Listing the children of a hidden epic would reveal that it exists.
-		s.add(` AND t.epic_id = `, s.arg(in.EpicID), ` AND `).whereEpicShown(tenant, epics)
+		s.add(` AND t.epic_id = `, s.arg(in.EpicID), ` AND `).addEpicIsVisible(tenant, epics)
 	}
 	if in.Search != "" {
 		s.searchTasks(c.Tenant, tenant, project, in.Search)
@@ -156,10 +156,10 @@ func readTaskPage(ctx context.Context, c *executor.Call, st *statement, order *t
 	}
 	page.Items = make([]contract.TaskSummary, 0, limit+1)
 	var r taskRow
-	var epicShown bool
-	_, err = pgx.ForEachRow(rows, append(r.listScanTargets(), &epicShown), func() error {
+	var isEpicVisible bool
+	_, err = pgx.ForEachRow(rows, append(r.listScanTargets(), &isEpicVisible), func() error {
 		item := r.toSummary()
-		if !epicShown {
+		if !isEpicVisible {
 			item.EpicID = opaqueID(c.Tenant, item.EpicID)
 		}
 		page.Items = append(page.Items, item)

@@ -28,8 +28,8 @@ type taskOrder struct {
 	compare  func(a, b contract.TaskSummary) int
 }
 
-// taskOrderFor returns the order of a list: by urgency for the queues, else newest key
-// first.
+// taskOrderFor returns the order of a list: by urgency for the queues ready and review,
+// otherwise by task number with the highest first.
 func taskOrderFor(in *contract.ListTasksIn) *taskOrder {
 	switch {
 	case in.Ready:
@@ -94,9 +94,9 @@ func orderByUrgency(name string) *taskOrder {
 	}
 	return &taskOrder{
 		name: name, columns: urgencyColumns, keyCount: 4, keys: keys,
-		// A subquery hides the limit from the planner. It underestimates how many tasks are
-		// ready and, with a known limit, would read and sort all of them. With an unknown
-		// limit it expects to need a tenth of the rows, and scans the index in order.
+		// A subquery hides the limit from the planner. The planner underestimates how many
+		// tasks are ready. With a known limit, it would read and sort all of them; with an
+		// unknown limit, it expects to need a tenth of the rows and scans the index in order.
 		limitSQL: func(n int) string { return `(SELECT ` + strconv.Itoa(n) + `)` },
 		validateKeys: func(keys []string) error {
 			_, err := strconv.ParseInt(keys[0], 10, 16)
@@ -134,10 +134,10 @@ func priorityRank(priority string) int {
 }
 
 // addReadyFilter adds the conditions of the ready set for the tasks t and this user: a
-// status for tasks to do, not an epic, not assigned to anybody else, no unfinished
-// dependency and no open decision request. OFFSET 0 keeps the planner from turning the
-// subqueries into joins, for which it would read the whole project before the first
-// row. The subquery on the status does the same for the dependencies.
+// status of the category TODO, not an epic, not assigned to another user, no unfinished
+// dependency and no open decision request. OFFSET 0 prevents the planner from turning the
+// subqueries into joins, for which it would read the whole project before it returns the
+// first row. The subquery for the status of the other task has the same purpose.
 func addReadyFilter(st *statement, tenant, user string) {
 	st.add(` AND t.status_category = 'TODO' AND t.issue_type <> 'EPIC' AND (t.assignee_id IS NULL OR t.assignee_id = `, user, `)
   AND NOT EXISTS (SELECT 1 FROM projects.dependencies d

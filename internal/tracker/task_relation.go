@@ -41,9 +41,9 @@ func (r *relatedTaskRow) resource(tenant op.UUID) authz.Resource {
 	return task.resource(tenant)
 }
 
-// loadRelatedTask reads and locks the task that a request relates another task to. A
-// task that the caller may not read returns the same error as one that does not exist.
-// field and noun are used in that error.
+// loadRelatedTask reads and locks the other task of a relation, for example the new epic of
+// a task. If the caller may not read it, the error is the same as for a task that does not
+// exist. field and noun are used in that error.
 func loadRelatedTask(ctx context.Context, c *executor.Call, field, noun string, id op.UUID) (relatedTaskRow, error) {
 	notFound := fault.Validation(field, "There is no such "+noun+".")
 	row, err := postgres.One[relatedTaskRow](ctx, c.DB, relatedTaskSQL, postgres.Args{"tenant": c.Tenant, "id": id})

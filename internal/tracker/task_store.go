@@ -135,14 +135,14 @@ const (
 	taskByNumberSQL = taskSelect + ` AND p.id = @project AND t.project_id = @project AND t.number = @number AND p.prefix = @prefix`
 	tasksByIDsSQL   = taskSelect + ` AND t.id = ANY(@ids::uuid[])`
 	lockTaskClause  = ` FOR UPDATE OF t`
-	// The project is locked before the task, so that it is not deleted and its statuses do
-	// not change; see loadProjectKeyShareSQL.
+	// Locks the project before the task. The project is then not deleted, and its statuses
+	// do not change; see loadProjectKeyShareSQL.
 	shareLockProjectSQL = `SELECT 1 FROM projects.projects p WHERE p.tenant_id = @tenant AND p.id = @project FOR KEY SHARE`
 )
 
 // loadTask reads a task of the project by key or id. If lock is set, it locks the
-// project and the task for a change. A task of another project, or a key with another
-// prefix, is not found.
+// project and the task for a change. It returns NOT_FOUND for a task of another project and
+// for a key with the prefix of another project.
 func loadTask(ctx context.Context, c *executor.Call, project op.UUID, name string, lock bool) (taskRow, error) {
 	ref, err := parseTaskRef(name)
 	if err != nil {
@@ -333,12 +333,12 @@ func detachChildren(ctx context.Context, c *executor.Call, ids []op.UUID) error 
 
 // recordTask adds the audit entry and the event of a change. The audit entry contains
 // codes and ids, but no user-generated text.
-func recordTask(c *executor.Call, r *taskRow, action, event string, changed []string, more map[string]any) {
+func recordTask(c *executor.Call, r *taskRow, action, event string, changed []string, details map[string]any) {
 	changes := map[string]any{"key": r.key(), "projectId": r.ProjectID}
 	if changed != nil {
 		changes["fields"] = changed
 	}
-	for name, v := range more {
+	for name, v := range details {
 		changes[name] = v
 	}
 	c.Record(executor.AuditEntry{

@@ -19,24 +19,24 @@ func TestTask_CreateGetUpdateDelete(t *testing.T) {
 	task := w.createTask(p, " Land ", fields{"description": "Softly.", "priority": "URGENT", "issueType": "FEATURE", "assignee": member.id, "dueDate": "2027-03-01", "estimatePoints": 2, "labels": []string{"b", "a", "b"}})
 	switch {
 	case task.Key != "APO-1" || task.Title != "Land" || task.Status != "TODO" || task.Progress != 0 || task.ProjectID != p.ID:
-		t.Errorf("got %+v", task)
+		t.Errorf("created task: got %+v, want APO-1 with the trimmed title, TODO, progress 0", task)
 	case task.Assignee != member.id || task.DueDate != "2027-03-01" || *task.EstimatePoints != 2 || !slices.Equal(task.Labels, []string{"a", "b"}):
-		t.Errorf("got %+v", task)
+		t.Errorf("created task: got %+v, want the assignee, due date, estimate and sorted labels of the request", task)
 	}
 	w.wantAuditAndEvents(1, "task.created", contract.EventTaskCreated, task.ID)
 	for _, name := range []string{"APO-1", "apo-1", string(task.ID)} {
 		if got := do[contract.Task](w, member, "get-task", fields{"projectId": p.ID, "task": name}); got.ID != task.ID || got.Description != "Softly." {
-			t.Errorf("get-task %s: got %+v", name, got)
+			t.Errorf("get-task %s: got %+v, want the task with its description", name, got)
 		}
 	}
 	done := do[contract.Task](w, member, "update-task", fields{"projectId": p.ID, "task": "APO-1", "status": "DONE", "progress": 40})
 	if done.Progress != 100 || done.StatusCategory != "DONE" || done.CompletedAt == nil || done.Title != "Land" {
-		t.Errorf("done task: got %+v", done.TaskSummary)
+		t.Errorf("done task: got %+v, want DONE, progress 100 and a completion time", done.TaskSummary)
 	}
 	w.wantAuditAndEvents(1, "task.updated", contract.EventTaskUpdated, task.ID)
 	cleared := do[contract.Task](w, member, "update-task", fields{"projectId": p.ID, "task": "APO-1", "status": "IN_PROGRESS", "progress": 10, "assignee": nil, "dueDate": nil, "estimatePoints": nil, "labels": nil, "description": nil})
 	if cleared.CompletedAt != nil || cleared.Progress != 10 || cleared.Assignee != "" || cleared.DueDate != "" || cleared.EstimatePoints != nil || len(cleared.Labels) != 0 || cleared.Description != "" {
-		t.Errorf("task with cleared fields: got %+v", cleared)
+		t.Errorf("task with cleared fields: got %+v, want progress 10 and the other fields empty", cleared)
 	}
 	do[contract.Task](w, member, "update-task", fields{"projectId": p.ID, "task": "APO-1", "progress": 10})
 	w.wantAuditAndEvents(2, "task.updated", contract.EventTaskUpdated, task.ID)
@@ -45,7 +45,7 @@ func TestTask_CreateGetUpdateDelete(t *testing.T) {
 	w.wantError(fault.CodeNotFound, member, "get-task", fields{"projectId": p.ID, "task": "APO-1"})
 	// Numbers are not reused.
 	if next := w.createTask(p, "Next"); next.Key != "APO-2" {
-		t.Errorf("got %s", next.Key)
+		t.Errorf("task after a deletion: got %s, want APO-2", next.Key)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestTaskOperations_ValidationErrorsNameTheField(t *testing.T) {
 		}
 		in := merge(fields{"projectId": p.ID, "task": parent.Key}, c.in)
 		if _, err := w.call(w.manager, "update-task", in); err == nil {
-			t.Errorf("update-task %v: got no error", in)
+			t.Errorf("update-task %v: got no error, want VALIDATION or CONFLICT", in)
 		}
 	}
 	w.wantError(fault.CodeConflict, w.manager, "update-task", fields{"projectId": p.ID, "task": parent.Key, "issueType": "EPIC"})
@@ -115,7 +115,7 @@ func TestTaskOperations_ValidationErrorsNameTheField(t *testing.T) {
 	w.wantError(fault.CodeConflict, w.manager, "update-task", fields{"projectId": p.ID, "task": epic.Key, "issueType": "TASK"})
 	for _, field := range []string{"title", "status", "issueType", "priority", "progress"} {
 		if f := w.wantError(fault.CodeValidation, w.manager, "update-task", fields{"projectId": p.ID, "task": parent.Key, field: nil}); f.Field != field {
-			t.Errorf("%s: got an error for field %q", field, f.Field)
+			t.Errorf("%s: got an error for field %q, want %q", field, f.Field, field)
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM projects.tasks WHERE project_id = $1 AND number > 5`, p.ID); n != 0 {
@@ -133,7 +133,7 @@ func TestDeleteTask_DeletesSubTasksAndDetachesChildren(t *testing.T) {
 	do[op.None](w, w.manager, "delete-task", fields{"projectId": p.ID, "task": epic.Key})
 	for _, task := range []*contract.Task{near, far} {
 		if got := do[contract.Task](w, w.manager, "get-task", fields{"projectId": task.ProjectID, "task": task.Key}); got.EpicID != "" {
-			t.Errorf("%s still has the deleted epic", got.Key)
+			t.Errorf("%s after the deletion of its epic: got epic %s, want none", got.Key, got.EpicID)
 		}
 		w.wantAuditAndEvents(1, "task.updated", contract.EventTaskUpdated, task.ID)
 	}
@@ -153,10 +153,10 @@ func TestHiddenEpic_IsRedacted(t *testing.T) {
 	got := do[contract.Task](w, member, "get-task", fields{"projectId": open.ID, "task": one.Key})
 	again := do[contract.Task](w, member, "get-task", fields{"projectId": open.ID, "task": two.Key})
 	if got.Epic == nil || got.Epic.Key != "REDACTED" || got.Epic.Title != "REDACTED" || !got.Epic.IsCrossProject || got.EpicID == epic.ID || got.Epic.ID != got.EpicID {
-		t.Errorf("the hidden epic is not redacted: %+v %s", got.Epic, got.EpicID)
+		t.Errorf("hidden epic: got %+v with the id %s, want it redacted with an opaque id", got.Epic, got.EpicID)
 	}
 	if again.EpicID != got.EpicID {
-		t.Error("the opaque id is not stable")
+		t.Errorf("opaque id of the same epic: got %s and %s, want the same", got.EpicID, again.EpicID)
 	}
 	list := do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": open.ID})
 	for _, item := range list.Items {
@@ -165,19 +165,19 @@ func TestHiddenEpic_IsRedacted(t *testing.T) {
 		}
 	}
 	if list := do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": open.ID, "epicId": epic.ID}); len(list.Items) != 0 {
-		t.Error("filtering by a hidden epic returned tasks, which reveals it")
+		t.Errorf("list-tasks with a hidden epic as filter: got %+v, want no tasks, because they reveal the epic", list.Items)
 	}
 	changed := do[contract.Task](w, member, "update-task", fields{"projectId": open.ID, "task": one.Key, "title": "Uno"})
 	if changed.EpicID != got.EpicID || changed.Title != "Uno" {
-		t.Errorf("update-task: got epic %+v", changed.Epic)
+		t.Errorf("update-task: got %+v, want the title Uno and the opaque epic id", changed)
 	}
 	if n := w.count(`SELECT count(*) FROM projects.tasks WHERE epic_id = $1`, epic.ID); n != 2 {
-		t.Error("an update by a caller who cannot see the epic removed it")
+		t.Errorf("tasks of the epic after an update by a caller who cannot see it: got %d, want 2", n)
 	}
 	w.wantError(fault.CodeValidation, member, "create-task", fields{"projectId": open.ID, "title": "x", "epicId": epic.ID})
 	full := do[op.Page[contract.TaskSummary]](w, w.manager, "list-tasks", fields{"projectId": open.ID, "epicId": epic.ID})
 	if len(full.Items) != 2 || full.Items[0].EpicID != epic.ID {
-		t.Errorf("caller who may read the epic: got %+v", full.Items)
+		t.Errorf("list-tasks for a caller who may read the epic: got %+v, want 2 tasks with the epic id", full.Items)
 	}
 }
 
@@ -228,9 +228,9 @@ func TestListTasks_FiltersAndSearches(t *testing.T) {
 		w.createProject(fmt.Sprintf("P%d needle", i))
 	}
 	if got := do[op.Page[contract.ProjectSummary]](w, member, "list-projects", fields{"search": "needle"}); len(got.Items) != 3 || got.Items[0].Name != "P0 needle" {
-		t.Errorf("got %+v", got.Items)
+		t.Errorf("list-projects with search: got %+v, want 3, sorted by name", got.Items)
 	}
 	if got := do[op.Page[contract.ProjectSummary]](w, member, "list-projects", fields{"status": "COMPLETED"}); len(got.Items) != 0 {
-		t.Errorf("got %+v", got.Items)
+		t.Errorf("list-projects with the status COMPLETED: got %+v, want none", got.Items)
 	}
 }

@@ -40,13 +40,13 @@ func TestTimeEntry_CreateListUpdateDelete(t *testing.T) {
 	member, colleague := w.addPerson(person{roles: []string{"Member"}}), w.addPerson(person{roles: []string{"Member"}})
 	a := w.createTimeEntryAs(member, fields{"taskId": task.ID, "note": "a", "billable": true})
 	if a.ProjectID != p.ID || a.TaskID != task.ID || a.UserID != member.id || a.Date != "2027-03-01" || a.Minutes != 60 || !a.Billable || a.CreatedBy != member.id {
-		t.Errorf("got %+v", a)
+		t.Errorf("created time entry: got %+v, want 60 billable minutes of the member on the task", a)
 	}
 	w.wantAuditAndEvents(1, "time_entry.created", contract.EventTimeEntryCreated, a.ID)
 	w.createTimeEntryAs(member, fields{"issueId": issue.ID, "projectId": p.ID, "note": "b", "date": "2027-03-02", "minutes": 1440})
 	w.createTimeEntryAs(member, fields{"projectId": other.ID, "note": "c", "date": "2027-03-03", "minutes": 1})
 	if d := w.createTimeEntryAs(w.manager, fields{"taskId": task.ID, "userId": colleague.id, "note": "d", "date": "2027-03-04"}); d.UserID != colleague.id || d.CreatedBy != w.manager.id {
-		t.Errorf("got %+v", d)
+		t.Errorf("time entry for a colleague: got %+v, want the colleague as user and the manager as creator", d)
 	}
 	for _, c := range []struct {
 		who  *person
@@ -74,7 +74,7 @@ func TestTimeEntry_CreateListUpdateDelete(t *testing.T) {
 	}
 	changed := do[contract.TimeEntry](w, member, "update-time-entry", fields{"timeEntryId": a.ID, "date": "2027-03-11", "minutes": 5, "note": nil, "billable": false})
 	if changed.Date != "2027-03-11" || changed.Minutes != 5 || changed.Note != "" || changed.Billable || changed.TaskID != task.ID {
-		t.Errorf("update-time-entry: got %+v", changed)
+		t.Errorf("update-time-entry: got %+v, want 5 minutes on 2027-03-11, not billable, without a note, on the same task", changed)
 	}
 	do[contract.TimeEntry](w, member, "update-time-entry", fields{"timeEntryId": a.ID, "minutes": 5})
 	w.wantAuditAndEvents(1, "time_entry.updated", contract.EventTimeEntryUpdated, a.ID)
@@ -85,11 +85,11 @@ func TestTimeEntry_CreateListUpdateDelete(t *testing.T) {
 			in["minutes"] = 1
 		}
 		if f := w.wantError(fault.CodeForbidden, colleague, name, in); f.Permission != permission {
-			t.Errorf("%s: got permission %q", name, f.Permission)
+			t.Errorf("%s: got the missing permission %q, want %q", name, f.Permission, permission)
 		}
 	}
 	if f := w.wantError(fault.CodeForbidden, member, "create-time-entry", fields{"projectId": p.ID, "userId": colleague.id, "date": "2027-03-01", "minutes": 1}); f.Permission != "time_entry.create" {
-		t.Errorf("got permission %q", f.Permission)
+		t.Errorf("create-time-entry: got the missing permission %q, want time_entry.create", f.Permission)
 	}
 	do[op.None](w, member, "delete-time-entry", fields{"timeEntryId": a.ID})
 	w.wantAuditAndEvents(1, "time_entry.deleted", contract.EventTimeEntryDeleted, a.ID)
@@ -171,7 +171,7 @@ func TestListTimeEntries_Pages(t *testing.T) {
 	var want []string
 	for i, e := range all.Items {
 		if want = append(want, string(e.ID)); i > 0 && e.Date > all.Items[i-1].Date {
-			t.Errorf("day %s is listed after %s", e.Date, all.Items[i-1].Date)
+			t.Errorf("list-time-entries: got %s after %s, want the latest day first", e.Date, all.Items[i-1].Date)
 		}
 	}
 	for _, limit := range []int{1, 2, 3, 9} {
@@ -198,7 +198,7 @@ func TestListTimeEntries_Pages(t *testing.T) {
 	page := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", fields{"limit": 1})
 	w.wantError(fault.CodeValidation, stranger, "list-time-entries", fields{"cursor": page.NextCursor})
 	if got := formatTimeEntries(do[contract.TimeEntryPage](w, stranger, "list-time-entries", fields{})); got != " = 0" {
-		t.Errorf("caller of another tenant: got %q", got)
+		t.Errorf("time entries for a caller of another tenant: got %q, want none", got)
 	}
 }
 
@@ -235,7 +235,7 @@ func TestTimeEntry_KeptWhenTaskIsDeleted(t *testing.T) {
 	do[op.None](w, w.manager, "delete-issue", fields{"issue": issue.Key})
 	page := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", fields{"projectId": p.ID})
 	if got := formatTimeEntries(page); got != "t i = 120" || page.Items[0].TaskID != "" || page.Items[1].IssueID != "" {
-		t.Errorf("got %q: %+v", got, page.Items)
+		t.Errorf("time entries after the deletion of their task and issue: got %q, %+v; want both without them", got, page.Items)
 	}
 	do[op.None](w, w.manager, "delete-project", fields{"projectId": p.ID})
 	if n := w.count(`SELECT count(*) FROM projects.time_entries`); n != 0 {

@@ -90,7 +90,7 @@ func TestUnchangedUpdate_RequiresReadPermission(t *testing.T) {
 			}
 			writer.roles = append(writer.roles, fmt.Sprintf("Reader %d", i))
 			if _, err := w.call(writer, r.name, in); err != nil {
-				t.Errorf("with %s: %v", r.read, err)
+				t.Errorf("%s without a change, with %s: got %v, want no error", r.name, r.read, err)
 			}
 			if now := w.count(`SELECT count(*) FROM audit.entries`); now != entries {
 				t.Errorf("got %d audit entries for an unchanged update, want 0", now-entries)
@@ -109,18 +109,18 @@ func TestProjectOverview_OmitsStagesWithoutStagesRead(t *testing.T) {
 	who := w.addPerson(person{roles: []string{"No stages"}})
 	got := do[contract.ProjectOverview](w, who, "get-project-overview", fields{"projectId": p.ID})
 	if !got.StagesOmitted || len(got.Stages) != 0 || got.Reduced || got.Project == nil || got.Stats == nil || got.Stats.Tasks == nil || got.Stats.Tasks.Total != 1 {
-		t.Errorf("got %+v", got)
+		t.Errorf("overview without stages.read: got %+v, want it complete without the stages", got)
 	}
 	hidden := w.wantError(fault.CodeNotFound, who, "get-project-overview", fields{"projectId": secret.ID})
 	absent := w.wantError(fault.CodeNotFound, who, "get-project-overview", fields{"projectId": w.acme})
 	if hidden.Message != absent.Message {
-		t.Errorf("hidden: %q, absent: %q", hidden.Message, absent.Message)
+		t.Errorf("hidden and missing project: got the messages %q and %q, want the same", hidden.Message, absent.Message)
 	}
 	// A caller who may see neither part gets the same error for every project id.
 	nobody := w.addPerson(person{roles: []string{"Initiative Reader"}})
 	for _, id := range []op.UUID{p.ID, secret.ID, w.acme} {
 		if f := w.wantError(fault.CodeForbidden, nobody, "get-project-overview", fields{"projectId": id}); f.Permission != "stages.read" {
-			t.Errorf("got permission %q", f.Permission)
+			t.Errorf("get-project-overview: got the missing permission %q, want stages.read", f.Permission)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func (s *Service) fillTasks(ctx context.Context, c *executor.Call, out *contract
 	}
 	st := &statement{}
 	tenant := st.arg(c.Tenant)
-	st.add(taskListSelect).whereEpicShown(tenant, epics).add(`, t.priority_rank, t.due_order
+	st.add(taskListSelect).addEpicIsVisible(tenant, epics).add(`, t.priority_rank, t.due_order
 FROM projects.tasks t
 WHERE t.tenant_id = `, tenant, ` AND t.project_id = p.id AND t.status_category = 'IN_PROGRESS' AND `).filter(f)
 	st.add(` ORDER BY t.priority_rank, t.due_order, t.number LIMIT `, st.arg(contract.WorkspaceTasks), `) page
@@ -102,11 +102,11 @@ ORDER BY p.id, page.priority_rank, page.due_order, page.number`)
 		return false, err
 	}
 	var r taskRow
-	var epicShown bool
-	_, err = pgx.ForEachRow(rows, append(r.listScanTargets(), &epicShown, nil, nil), func() error {
+	var isEpicVisible bool
+	_, err = pgx.ForEachRow(rows, append(r.listScanTargets(), &isEpicVisible, nil, nil), func() error {
 		item, p := r.toSummary(), byPrefix[r.Prefix]
 		item.ProjectID = p.ID
-		if !epicShown {
+		if !isEpicVisible {
 			item.EpicID = opaqueID(c.Tenant, item.EpicID)
 		}
 		p.InProgress = append(p.InProgress, item)

@@ -166,7 +166,8 @@ func change(v any, p place, to func(any) (any, bool)) any {
 	return v
 }
 
-// minimise removes every part of the input that the difference does not need.
+// minimise removes parts of the input one by one, as long as disagree still returns true
+// for the rest.
 func minimise(in any, disagree func(any) bool) any {
 	for i := 0; ; {
 		places := placesOf(in, nil)

@@ -29,9 +29,9 @@ func (r reach) plus(other reach) reach {
 	return sum
 }
 
-// common returns the intersection of the scopes. The intersection of an organisation and a
-// project is empty, because no scope names it.
-func (r reach) common(other reach) reach {
+// intersection returns the scopes that both contain. The intersection of an organisation
+// and a project is empty, because no scope names it.
+func (r reach) intersection(other reach) reach {
 	switch {
 	case r.tenant:
 		return other
@@ -136,7 +136,7 @@ func (o Oracle) effectiveRoles(c caller) map[string]reach {
 		if !ok {
 			continue
 		}
-		common := signed.common(now)
+		common := signed.intersection(now)
 		if o.broken(SessionWidensScope) {
 			common = signed.plus(now)
 		}

@@ -18,7 +18,7 @@ func checkLadder(c *checker) {
 	for a, clearance := range tiers {
 		for _, classification := range tiers[a+1:] {
 			if entry := "parapet/clearance/may_read"; c.entrypoints[entry] {
-				c.deny(question{nil, entry, object{"clearance": clearance, "classification": classification}}, "request")
+				c.requireDenial(query{nil, entry, object{"clearance": clearance, "classification": classification}}, "request")
 			}
 		}
 	}
@@ -40,18 +40,18 @@ func checkPlatformMarks(c *checker) {
 	}
 }
 
-// checkBoolean evaluates incomplete inputs, which the engine never sends: a rule that allows
-// one allows because a field is missing.
+// checkBoolean evaluates incomplete inputs, which the engine never sends. A rule that allows
+// such an input allows because a field is missing.
 func checkBoolean(c *checker) {
-	actors := append(spoilt(), true)
+	actors := append(invalidValues(), true)
 	for _, entry := range c.set.Entrypoints() {
-		c.deny(question{entry: entry, request: object{}})
+		c.requireDenial(query{entry: entry, request: object{}})
 		for _, actor := range actors {
-			c.deny(question{entry: entry, request: object{"actor": actor}})
+			c.requireDenial(query{entry: entry, request: object{"actor": actor}})
 		}
 	}
 	for _, p := range c.sample {
-		c.deny(question{entry: entryAllow, request: object{"permission": p.Name, "effect": p.Effect, "module": p.Module, "resource": ownRecord()}})
+		c.requireDenial(query{entry: entryAllow, request: object{"permission": p.Name, "effect": p.Effect, "module": p.Module, "resource": ownRecord()}})
 	}
 }
 
@@ -60,9 +60,9 @@ func checkBoolean(c *checker) {
 func effects() []string { return []string{"read", "write"} }
 
 func checkTenant(c *checker) {
-	standard := c.able().with("tenant_type", "STANDARD").with("token/kind", "api_key")
+	standard := c.callerWithSample().with("tenant_type", "STANDARD").with("token/kind", "api_key")
 	foreign := []object{ownRecord().with("tenant", tenantB), ownRecord().without("tenant")}
-	callers := []*caller{c.powerful(), standard, standard.with("delegations", []any{delegation(c, "tenant")})}
+	callers := []*caller{c.callerWithAll(), standard, standard.with("delegations", []any{delegation(c, "tenant")})}
 	for _, cl := range callers {
 		permissions := c.permissions
 		if cl != callers[0] {
@@ -72,30 +72,30 @@ func checkTenant(c *checker) {
 			for _, effect := range effects() {
 				p.Effect = effect
 				for _, resource := range foreign {
-					c.deny(access(cl, p, resource), "request/resource/tenant", "caller/delegations")
+					c.requireDenial(access(cl, p, resource), "request/resource/tenant", "caller/delegations")
 				}
 			}
 		}
 	}
 	for _, value := range append(wrongTypes(), "", tenantB+" ") {
-		c.deny(access(standard, Permission{Name: "tasks.read", Module: "tracker", Effect: "read"}, ownRecord().with("tenant", value)), "request/resource/tenant")
+		c.requireDenial(access(standard, Permission{Name: "tasks.read", Module: "tracker", Effect: "read"}, ownRecord().with("tenant", value)), "request/resource/tenant")
 	}
 }
 
 func checkActAs(c *checker) {
-	inOtherTenant := c.able().with("token/tenant", tenantB)
+	inOtherTenant := c.callerWithSample().with("token/tenant", tenantB)
 	callers := []*caller{
-		// The roles in the token, which belong to the other tenant.
+		// These callers have the roles in the token, which belong to the other tenant.
 		inOtherTenant.with("stored/assignments", list()),
 		inOtherTenant.with("stored/assignments", list()).with("token/kind", "api_key"),
-		// The roles on record, for principals that are bound to their tenant.
+		// These callers are bound to their tenant and have their stored roles.
 		inOtherTenant.with("user/kind", "SERVICE"), inOtherTenant.with("user/kind", "SERVICE").with("token/kind", "api_key"),
 		inOtherTenant.with("token/kind", "internal"), inOtherTenant.with("token/kind", "unknown"), inOtherTenant.with("user/kind", "unknown"),
 		inOtherTenant.with("token/tenant", "unknown"), inOtherTenant.without("token/tenant"),
 	}
 	for _, cl := range callers {
 		for _, p := range c.sample {
-			c.deny(access(cl, p, ownRecord()), "caller/token", "request/resource")
+			c.requireDenial(access(cl, p, ownRecord()), "caller/token", "request/resource")
 		}
 	}
 	const entry = "parapet/actas/verdict"
@@ -105,7 +105,7 @@ func checkActAs(c *checker) {
 		target.with("token_kind", "unknown"), target.with("target", ""), target.with("module", "wiki"), target.with("module", "unknown"),
 		target.without("header"), target.without("principal_kind"), target.without("token_kind"), target.without("token_tenant"), target.without("target"), target.without("module"),
 	} {
-		c.deny(question{entry: entry, request: wrong}, "request")
+		c.requireDenial(query{entry: entry, request: wrong}, "request")
 	}
 }
 
@@ -124,52 +124,52 @@ func clearances(cl *caller, tier any) []*caller {
 func checkClearance(c *checker) {
 	for above := 1; above < len(tiers); above++ {
 		// The next lower tier, and the values that count as the lowest tier.
-		below := c.powerful().with("token/clearance", tiers[above-1])
+		below := c.callerWithAll().with("token/clearance", tiers[above-1])
 		for _, p := range c.permissions {
 			if p.audit() {
 				continue
 			}
 			resource := ownRecord().with("classification", tiers[above])
-			c.deny(access(below, p, resource), "request/resource/classification", "caller/token/clearance")
+			c.requireDenial(access(below, p, resource), "request/resource/classification", "caller/token/clearance")
 		}
 	}
 	few := []Permission{{Name: "tasks.read", Module: "tracker", Effect: "read"}, {Name: "task.delete", Module: "tracker", Effect: "write"}}
-	cl := c.able()
+	cl := c.callerWithSample()
 	for a, tier := range tiers {
 		for _, narrowed := range clearances(cl, tier) {
 			for _, classification := range tiers[a+1:] {
 				for _, p := range few {
-					c.deny(access(narrowed, p, ownRecord().with("classification", classification)), "request/resource/classification", "caller/token", "caller/stored")
+					c.requireDenial(access(narrowed, p, ownRecord().with("classification", classification)), "request/resource/classification", "caller/token", "caller/stored")
 				}
 			}
 		}
 	}
-	for _, tier := range append(spoilt(), "secret", "TOP SECRET") {
+	for _, tier := range append(invalidValues(), "secret", "TOP SECRET") {
 		for _, narrowed := range clearances(cl, tier) {
-			c.deny(access(narrowed, few[0], ownRecord().with("classification", "INTERNAL")), "request/resource/classification", "caller/token", "caller/stored")
+			c.requireDenial(access(narrowed, few[0], ownRecord().with("classification", "INTERNAL")), "request/resource/classification", "caller/token", "caller/stored")
 		}
 	}
 }
 
 func checkAuditClearance(c *checker) {
 	for _, name := range []string{"audit.read.own", "audit.read.organisation", "audit.read.tenant"} {
-		cl := holder(name)
-		for _, asked := range []string{"audit.read", "audit.read.own", "audit.read.organisation", "audit.read.tenant", "audit.read.classified"} {
+		cl := callerWith(name)
+		for _, requested := range []string{"audit.read", "audit.read.own", "audit.read.organisation", "audit.read.tenant", "audit.read.classified"} {
 			for _, classification := range append(tiers[1:], "unknown") {
-				c.deny(access(cl, Permission{Name: asked, Module: "audit", Effect: "read"}, ownRecord().with("classification", classification)), "request/resource/classification", "caller/roles")
+				c.requireDenial(access(cl, Permission{Name: requested, Module: "audit", Effect: "read"}, ownRecord().with("classification", classification)), "request/resource/classification", "caller/roles")
 			}
 		}
 	}
-	everything := c.able().with("roles/Role", list("tasks.read", "role.assign", "decision_log.read", "events.read"))
-	for _, asked := range []string{"audit.read", "audit.read.own", "audit.read.tenant"} {
-		c.deny(access(everything, Permission{Name: asked, Module: "audit", Effect: "read"}, ownRecord()), "caller/roles")
+	withoutAudit := c.callerWithSample().with("roles/Role", list("tasks.read", "role.assign", "decision_log.read", "events.read"))
+	for _, requested := range []string{"audit.read", "audit.read.own", "audit.read.tenant"} {
+		c.requireDenial(access(withoutAudit, Permission{Name: requested, Module: "audit", Effect: "read"}, ownRecord()), "caller/roles")
 	}
 }
 
 func checkSubject(c *checker) {
 	for _, cl := range c.incompleteCallers() {
 		for _, p := range c.sample {
-			c.deny(access(cl, p, ownRecord()), "caller/token", "caller/user")
+			c.requireDenial(access(cl, p, ownRecord()), "caller/token", "caller/user")
 		}
 	}
 }
@@ -177,7 +177,7 @@ func checkSubject(c *checker) {
 // incompleteCallers returns callers that lack a part of their subject, or have it in a wrong form.
 // Fields in except are not changed.
 func (c *checker) incompleteCallers(except ...string) []*caller {
-	cl := c.able()
+	cl := c.callerWithSample()
 	out := []*caller{newCaller(object{})}
 	for _, path := range []string{"token", "token/kind", "token/caveats", "token/roles", "token/tenant", "tenant", "user", "user/id", "user/kind", "roles"} {
 		if slices.Contains(except, path) {
@@ -194,39 +194,39 @@ func checkInput(c *checker) {
 		{Name: "tasks.read", Module: "tracker", Effect: "read"}, {Name: "task.delete", Module: "tracker", Effect: "write"},
 		{Name: "tenant.create", Module: "identity", Effect: "write"}, {Name: "audit.read", Module: "audit", Effect: "read"},
 	}
-	cl := c.able()
+	cl := c.callerWithSample()
 	for _, p := range few {
-		whole := access(cl, p, ownRecord())
+		base := access(cl, p, ownRecord())
 		for _, path := range []string{"permission", "effect", "module", "resource", "resource/tenant"} {
-			c.deny(question{whole.caller, entryAllow, whole.request.cut(path)}, "request")
-			for _, value := range spoilt() {
-				c.deny(question{whole.caller, entryAllow, whole.request.at(path, value)}, "request")
+			c.requireDenial(query{base.caller, entryAllow, base.request.withoutPath(path)}, "request")
+			for _, value := range invalidValues() {
+				c.requireDenial(query{base.caller, entryAllow, base.request.withPath(path, value)}, "request")
 			}
 		}
-		c.deny(question{whole.caller, entryAllow, whole.request.cut("resource/classification")}, "request")
+		c.requireDenial(query{base.caller, entryAllow, base.request.withoutPath("resource/classification")}, "request")
 		for _, value := range wrongTypes() {
 			if value == nil && p.audit() {
 				continue // an audit entry without a classification counts as UNCLASSIFIED
 			}
-			c.deny(question{whole.caller, entryAllow, whole.request.at("resource/classification", value)}, "request")
+			c.requireDenial(query{base.caller, entryAllow, base.request.withPath("resource/classification", value)}, "request")
 		}
 	}
 	for _, name := range []string{"", "unknown", "tasks.read ", "TASKS.READ", "tasks", "own", "*"} {
-		c.deny(access(cl, Permission{Name: name, Module: "tracker", Effect: "read"}, ownRecord()), "request/permission")
-		c.deny(access(holder(name), Permission{Name: name, Module: "tracker", Effect: "read"}, ownRecord()), "request/permission", "caller/roles")
+		c.requireDenial(access(cl, Permission{Name: name, Module: "tracker", Effect: "read"}, ownRecord()), "request/permission")
+		c.requireDenial(access(callerWith(name), Permission{Name: name, Module: "tracker", Effect: "read"}, ownRecord()), "request/permission", "caller/roles")
 	}
 	for _, path := range []string{"roles/Role", "token/roles", "token/caveats"} {
 		for _, value := range []any{nil, 7, "unknown", "tasks.read", object{}, list("unknown")} {
-			spoiled := cl.with(path, value)
+			malformed := cl.with(path, value)
 			for _, p := range few {
-				c.deny(access(spoiled, p, ownRecord()), "caller/"+path)
+				c.requireDenial(access(malformed, p, ownRecord()), "caller/"+path)
 			}
 		}
 	}
 	for _, scope := range []any{nil, 7, "", "unknown", "project", "organisation"} {
-		spoiled := cl.with("stored/assignments", []any{object{"role": "Role", "scope": scope}})
+		malformed := cl.with("stored/assignments", []any{object{"role": "Role", "scope": scope}})
 		for _, p := range few {
-			c.deny(access(spoiled, p, ownRecord()), "caller/stored")
+			c.requireDenial(access(malformed, p, ownRecord()), "caller/stored")
 		}
 	}
 }
@@ -235,17 +235,17 @@ func checkHidden(c *checker) {
 	if c.err != nil || !c.entrypoints[entryDenial] {
 		return
 	}
-	high, low := c.able(), c.able().with("token/clearance", "UNCLASSIFIED")
+	high, low := c.callerWithSample(), c.callerWithSample().with("token/clearance", "UNCLASSIFIED")
 	for _, p := range c.permissions {
-		c.hidden(access(high, p, ownRecord().with("tenant", tenantB)), "request/resource/tenant")
+		c.requireHidden(access(high, p, ownRecord().with("tenant", tenantB)), "request/resource/tenant")
 		if !p.audit() {
-			c.hidden(access(low, p, ownRecord().with("classification", "SECRET")), "request/resource/classification", "caller/token/clearance")
+			c.requireHidden(access(low, p, ownRecord().with("classification", "SECRET")), "request/resource/classification", "caller/token/clearance")
 		}
 	}
 }
 
-// hidden reports a violation if the denial does not hide the record.
-func (c *checker) hidden(q question, keep ...string) {
+// requireHidden reports a violation if the denial does not hide the record.
+func (c *checker) requireHidden(q query, keep ...string) {
 	if c.err != nil {
 		return
 	}

@@ -48,8 +48,8 @@ var verdictEntries = map[string]bool{
 // tiers are the clearance tiers, lowest first.
 var tiers = []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"}
 
-// caller is an input of parapet/subject/subject and the subject that the set computes from
-// it.
+// caller holds an input of parapet/subject/subject and the subject that the policies compute
+// from it.
 type caller struct {
 	input     object
 	subject   ast.Value
@@ -74,19 +74,21 @@ func (cl *caller) delegates() bool {
 }
 
 // with returns a caller with another value at the path.
-func (cl *caller) with(path string, value any) *caller { return newCaller(cl.input.at(path, value)) }
+func (cl *caller) with(path string, value any) *caller {
+	return newCaller(cl.input.withPath(path, value))
+}
 
 // without returns a caller without the value at the path.
-func (cl *caller) without(path string) *caller { return newCaller(cl.input.cut(path)) }
+func (cl *caller) without(path string) *caller { return newCaller(cl.input.withoutPath(path)) }
 
-// powerful returns a person whose session and records grant every permission in the scope of
-// the tenant, with the highest clearance, in a programme office. A denial therefore has a
-// reason other than a missing permission.
-func (c *checker) powerful() *caller { return holder(namesOf(c.permissions)...) }
+// callerWithAll returns a person whose session and records grant every permission in the
+// scope of the tenant, with the highest clearance, in a programme office. A denial therefore
+// has a reason other than a missing permission.
+func (c *checker) callerWithAll() *caller { return callerWith(namesOf(c.permissions)...) }
 
-// able returns the same person with only one permission of each kind, which is faster to
-// evaluate.
-func (c *checker) able() *caller { return holder(namesOf(c.sample)...) }
+// callerWithSample returns the same person with only the permissions in c.sample, which is
+// faster to evaluate.
+func (c *checker) callerWithSample() *caller { return callerWith(namesOf(c.sample)...) }
 
 // essential are the permissions that the rules of other packages require.
 var essential = []string{
@@ -102,8 +104,8 @@ func namesOf(permissions []Permission) []string {
 	return names
 }
 
-// holder returns the same person with these permissions.
-func holder(permissions ...string) *caller {
+// callerWith returns the same person with only these permissions.
+func callerWith(permissions ...string) *caller {
 	return newCaller(object{
 		"token": object{
 			"kind": "session", "tenant": tenantA, "roles": list("Role"), "role_scopes": object{}, "clearance": "SECRET", "caveats": list(),
@@ -131,8 +133,8 @@ func record() object {
 func ownRecord() object { return record().with("creator", user).with("owner", user) }
 
 // access returns a decision request for one record.
-func access(cl *caller, p Permission, resource object) question {
-	return question{cl, entryAllow, object{"permission": p.Name, "effect": p.Effect, "module": p.Module, "resource": resource}}
+func access(cl *caller, p Permission, resource object) query {
+	return query{cl, entryAllow, object{"permission": p.Name, "effect": p.Effect, "module": p.Module, "resource": resource}}
 }
 
 // readVerbs are the endings of the names of read permissions.

@@ -12,7 +12,7 @@ import (
 // object is a JSON object.
 type object map[string]any
 
-// with returns a copy with one more field.
+// with returns a copy with this value of the field.
 func (o object) with(key string, value any) object {
 	out := make(object, len(o)+1)
 	maps.Copy(out, o)
@@ -27,53 +27,54 @@ func (o object) without(key string) object {
 	return out
 }
 
-// at returns a copy with another value at the path, whose elements are separated by slashes.
-func (o object) at(path string, value any) object {
+// withPath returns a copy with this value at the path, whose elements are separated by
+// slashes.
+func (o object) withPath(path string, value any) object {
 	key, rest, nested := strings.Cut(path, "/")
 	if !nested {
 		return o.with(key, value)
 	}
 	inner, _ := o[key].(object)
-	return o.with(key, inner.at(rest, value))
+	return o.with(key, inner.withPath(rest, value))
 }
 
-// cut returns a copy without the value at the path.
-func (o object) cut(path string) object {
+// withoutPath returns a copy without the value at the path.
+func (o object) withoutPath(path string) object {
 	key, rest, nested := strings.Cut(path, "/")
 	if !nested {
 		return o.without(key)
 	}
 	inner, _ := o[key].(object)
-	return o.with(key, inner.cut(rest))
+	return o.with(key, inner.withoutPath(rest))
 }
 
-// spoilt returns values of every JSON type that no rule can accept as a name, an id or a
-// non-empty list.
-func spoilt() []any {
+// invalidValues returns values of every JSON type that no rule can accept as a name, an id
+// or a non-empty list.
+func invalidValues() []any {
 	return []any{nil, 7, -1, "", "unknown", []any{}, []any{nil}, object{}, object{"x": nil}}
 }
 
-// wrongTypes returns the values of spoilt that are not strings.
+// wrongTypes returns invalid values that are not strings.
 func wrongTypes() []any {
 	return []any{nil, 7, []any{}, []any{nil}, object{}, object{"x": nil}}
 }
 
 // shrink removes fields from the request as long as the decision stays wrong.
-func (c *checker) shrink(q question, keep []string) question {
+func (c *checker) shrink(q query, keep []string) query {
 	keep = append(keep, "caller/user/id", "caller/user", "caller/tenant")
 	for again := true; again; {
 		again = false
 		if q.caller != nil {
-			for _, path := range places(q.caller.input, "caller") {
-				smaller := question{newCaller(removed(q.caller.input, strings.TrimPrefix(path, "caller/"))), q.entry, q.request}
+			for _, path := range paths(q.caller.input, "caller") {
+				smaller := query{newCaller(removed(q.caller.input, strings.TrimPrefix(path, "caller/"))), q.entry, q.request}
 				if !kept(path, keep) && c.stillWrong(smaller) {
 					q, again = smaller, true
 					break
 				}
 			}
 		}
-		for _, path := range places(q.request, "request") {
-			smaller := question{q.caller, q.entry, removed(q.request, strings.TrimPrefix(path, "request/"))}
+		for _, path := range paths(q.request, "request") {
+			smaller := query{q.caller, q.entry, removed(q.request, strings.TrimPrefix(path, "request/"))}
 			if !kept(path, keep) && c.stillWrong(smaller) {
 				q, again = smaller, true
 				break
@@ -83,27 +84,27 @@ func (c *checker) shrink(q question, keep []string) question {
 	return q
 }
 
-// kept reports whether the path is one of keep, or a parent of one.
+// kept reports whether the path is one of keep, contains one or is part of one.
 func kept(path string, keep []string) bool {
 	return slices.ContainsFunc(keep, func(k string) bool {
 		return k == path || strings.HasPrefix(k, path+"/") || strings.HasPrefix(path, k+"/")
 	})
 }
 
-func (c *checker) stillWrong(q question) bool {
+func (c *checker) stillWrong(q query) bool {
 	problem := c.problem(q)
 	wrong := problem != "" && c.err == nil
 	c.err = nil
 	return wrong
 }
 
-// places lists the paths of a document, outer ones first.
-func places(value any, at string) []string {
-	var here, below []string
+// paths lists the paths in a document below parent, outer ones first.
+func paths(value any, parent string) []string {
+	var outer, nested []string
 	visit := func(key string, inner any) {
-		path := at + "/" + key
-		here = append(here, path)
-		below = append(below, places(inner, path)...)
+		path := parent + "/" + key
+		outer = append(outer, path)
+		nested = append(nested, paths(inner, path)...)
 	}
 	switch value := value.(type) {
 	case object:
@@ -115,7 +116,7 @@ func places(value any, at string) []string {
 			visit(strconv.Itoa(i), inner)
 		}
 	}
-	return append(here, below...)
+	return append(outer, nested...)
 }
 
 // removed returns a copy of the document without the value at the path.

@@ -6,19 +6,19 @@ import "fmt"
 // in every attribute that a rule can read.
 func checkFilter(c *checker) {
 	callers := []*caller{
-		c.powerful().with("tenant_type", "STANDARD").with("token/clearance", "INTERNAL").with("token/caveats", list("read-only")),
-		c.able().with("token/caveats", list("project:"+project)),
-		c.able().with("token/caveats", list("module:tracker")),
-		c.able().with("token/caveats", list("unknown")),
-		c.able().with("token/clearance", "INTERNAL"),
+		c.callerWithAll().with("tenant_type", "STANDARD").with("token/clearance", "INTERNAL").with("token/caveats", list("read-only")),
+		c.callerWithSample().with("token/caveats", list("project:"+project)),
+		c.callerWithSample().with("token/caveats", list("module:tracker")),
+		c.callerWithSample().with("token/caveats", list("unknown")),
+		c.callerWithSample().with("token/clearance", "INTERNAL"),
 		c.scoped("project", project), c.scoped("organisation", organisation),
 		c.delegated(delegation(c, "project")),
 	}
 	var rows []object
 	for _, tenant := range []string{tenantA, tenantB, ""} {
 		for _, classification := range []string{"UNCLASSIFIED", "SECRET"} {
-			for _, where := range [][2]string{{project, user}, {otherProject, stranger}} {
-				row := record().with("classification", classification).with("project", where[0]).with("creator", where[1]).with("owner", stranger).with("organisation", otherOrg)
+			for _, projectAndCreator := range [][2]string{{project, user}, {otherProject, stranger}} {
+				row := record().with("classification", classification).with("project", projectAndCreator[0]).with("creator", projectAndCreator[1]).with("owner", stranger).with("organisation", otherOrg)
 				if tenant == "" {
 					row = row.without("tenant")
 				} else {

@@ -93,15 +93,15 @@ type Report struct {
 // Check checks all invariants. It returns the first violation as a *Violation, or the error
 // that stopped an evaluation.
 func Check(ctx context.Context, set Set) (Report, error) {
-	var whole Report
+	var total Report
 	for _, i := range All() {
 		report, err := i.Check(ctx, set)
-		whole.Decisions += report.Decisions
+		total.Decisions += report.Decisions
 		if err != nil {
-			return whole, err
+			return total, err
 		}
 	}
-	return whole, nil
+	return total, nil
 }
 
 // Check checks only this invariant.
@@ -112,25 +112,25 @@ func (i Invariant) Check(ctx context.Context, set Set) (Report, error) {
 	return Report{c.decisions}, c.err
 }
 
-// Denied returns the entry points that deny the allowed requests which the invariants start
-// from. An invariant whose starting request is denied would always hold. For the embedded
-// policies, a test expects none.
+// Denied returns those queries that the set should allow but denies. The invariants change
+// such allowed queries into forbidden ones. If an original is denied, its invariant tests
+// nothing. A test expects that the embedded policies deny none.
 func Denied(ctx context.Context, set Set) ([]string, error) {
 	c := newChecker(ctx, set)
-	cl := c.able()
+	cl := c.callerWithSample()
 	var out []string
-	questions := append(append(allowedVerdicts(cl), c.accountRequests(cl)...),
-		access(c.powerful(), Permission{Name: "task.delete", Module: "tracker", Effect: "write"}, ownRecord()),
+	queries := append(append(allowedVerdicts(cl), c.accountRequests(cl)...),
+		access(c.callerWithAll(), Permission{Name: "task.delete", Module: "tracker", Effect: "write"}, ownRecord()),
 		access(c.delegated(delegation(c, "tenant")), Permission{Name: "task.delete", Module: "tracker", Effect: "write"}, record()),
-		question{cl, giveWork, object{"resource": record(), "candidate": candidate("HUMAN")}},
-		question{entry: startRun, request: object{"resource": record(), "candidate": candidate("AGENT")}},
-		question{cl, listKeys, object{"service_owned": false}},
-		question{entry: "parapet/profiles/validate", request: object{"target": wikiSync()}},
-		question{entry: "parapet/actas/verdict", request: object{
+		query{cl, assignWork, object{"resource": record(), "candidate": candidate("HUMAN")}},
+		query{entry: startRun, request: object{"resource": record(), "candidate": candidate("AGENT")}},
+		query{cl, listKeys, object{"service_owned": false}},
+		query{entry: "parapet/profiles/validate", request: object{"target": wikiSync()}},
+		query{entry: "parapet/actas/verdict", request: object{
 			"token_kind": "session", "token_tenant": tenantA, "principal_kind": "HUMAN", "module": "tracker", "header": true, "target": tenantB,
 		}},
 	)
-	for _, q := range questions {
+	for _, q := range queries {
 		if c.problem(q) == "" {
 			out = append(out, q.String())
 		}
@@ -156,23 +156,23 @@ func All() []Invariant {
 		{"unknown-caveat", "A token with an unknown caveat is denied everything.", checkUnknownCaveat},
 		{"caveat", "A caveat restricts the token: read-only to reads, project to one project, module to one module.", checkCaveat},
 		{"platform", "A platform permission has no effect outside a programme office.", checkPlatform},
-		{"guest", "The default role Guest Customer only reads and manages its own API keys.", checkGuest},
-		{"auditor", "The default role Auditor only reads and manages its own API keys.", checkAuditor},
-		{"powerless-role", "The default role PLATFORM_ADMIN grants nothing.", checkPowerlessRole},
+		{"guest", "The default role Guest Customer only reads and manages its own API keys.", checkGuestRole},
+		{"auditor", "The default role Auditor only reads and manages its own API keys.", checkAuditorRole},
+		{"powerless-role", "The default role PLATFORM_ADMIN grants nothing.", checkEmptyRole},
 		{"profile", "A service principal must match its registered profile, and the default roles of the profiles grant no more.", checkProfile},
 		{"service-key", "A key for a service principal requires a person's session (to list or revoke: also a key), api_key.issue_for_service on record, and an active service principal of the same tenant.", checkServiceKey},
 		{"personal-key", "Only a session of a person or an agent with api_key.issue issues a personal key, and only its owner lists or revokes it.", checkPersonalKey},
 		{"key-lifetime", "The lifetime of a service principal's key is at most 90 days, that of other keys at most 365 days and at most the operator's cap.", checkKeyLifetime},
 		{"delegation", "A delegate may use only listed permissions that the delegator holds now, in the delegation's scope, on records that both can read.", checkDelegation},
-		{"delegation-made", "A delegation requires two active members of the tenant, and permissions that both the delegator and the caller hold.", checkDelegationMade},
+		{"delegation-made", "A delegation requires two active members of the tenant, and permissions that both the delegator and the caller hold.", checkDelegationRequest},
 		{"assignment", "Only active members of the tenant with sufficient clearance can be assigned work, never guests or service principals.", checkAssignment},
-		{"speaking-for-agent", "Acting for an agent, or ending another user's work, requires tasks.update.any.", checkSpeaking},
+		{"speaking-for-agent", "Acting for an agent, or ending another user's work, requires tasks.update.any.", checkActForOthers},
 		{"no-subject", "Without a subject, every rule about keys, accounts, grants, delegations and work denies.", checkNoSubject},
-		{"giving", "Users cannot grant permissions or roles that they do not hold in the same scope.", checkGiving},
-		{"giving-clearance", "Users cannot grant a clearance above their own, or raise their own.", checkGivingClearance},
+		{"giving", "Users cannot grant permissions or roles that they do not hold in the same scope.", checkGrantAuthority},
+		{"giving-clearance", "Users cannot grant a clearance above their own, or raise their own.", checkGrantClearance},
 		{"account", "Users cannot take over or reactivate an account that holds more than they do in any tenant, or whose home is another tenant.", checkAccount},
-		{"oneself", "Users cannot suspend, remove or restore themselves, and every tenant keeps an administrator who can assign roles.", checkOneself},
-		{"role-names", "The name of a role grants nothing, and no other role can have the name of a default or GLOBAL role.", checkNames},
+		{"oneself", "Users cannot suspend, remove or restore themselves, and every tenant keeps an administrator who can assign roles.", checkOwnAccount},
+		{"role-names", "The name of a role grants nothing, and no other role can have the name of a default or GLOBAL role.", checkRoleNames},
 		{"filter", "A list filter includes no record that the decision denies.", checkFilter},
 		{"necessary-conditions", "For all values of all fields, an allow requires the same tenant, an effect, a module and a project that the caveats allow, sufficient clearance, and a grant.", checkNecessary},
 	}
@@ -187,7 +187,8 @@ type checker struct {
 	decisions int
 	// permissions are the permissions of the catalogue and those that this package requires.
 	permissions []Permission
-	// sample contains one permission of each kind.
+	// sample contains the permissions in essential, and one permission of each combination
+	// of module, effect and other properties.
 	sample      []Permission
 	entrypoints map[string]bool
 }
@@ -221,41 +222,42 @@ func newChecker(ctx context.Context, set Set) *checker {
 	return c
 }
 
-// question is one evaluation: a caller, and the input of an entry point without the actor,
-// which comes from the caller.
-type question struct {
+// query is one evaluation of an entry point. Its input is the request, with the subject of
+// the caller as actor.
+type query struct {
 	caller  *caller
 	entry   string
 	request object
 }
 
-// deny reports a violation if the result allows or is malformed. The fields in keep are the
-// reason for the expected denial, so a counterexample keeps them.
-func (c *checker) deny(q question, keep ...string) {
+// requireDenial reports a violation if the result allows or is malformed. The fields in keep
+// are the reason for the expected denial, so a counterexample keeps them.
+func (c *checker) requireDenial(q query, keep ...string) {
 	if c.err != nil {
 		return
 	}
 	c.decisions++
 	if problem := c.problem(q); problem != "" && c.err == nil {
-		c.violate(q, problem, keep)
+		c.reportViolation(q, problem, keep)
 	}
 }
 
-func (c *checker) violate(q question, problem string, keep []string) {
+// reportViolation reports the smallest input with the wrong decision.
+func (c *checker) reportViolation(q query, problem string, keep []string) {
 	q = c.shrink(q, keep)
 	text := q.String()
 	c.err = &Violation{Invariant: c.current, Entrypoint: q.entry, Problem: problem, Counterexample: text}
 }
 
-// reportDataFault reports a violation in the set's data.
-func (c *checker) reportDataFault(where, sentence string) {
+// reportDataFault reports a violation in the set's data at this path.
+func (c *checker) reportDataFault(path, sentence string) {
 	if c.err == nil {
-		c.err = &Violation{Invariant: c.current, Entrypoint: where, Problem: "is wrong", Counterexample: sentence}
+		c.err = &Violation{Invariant: c.current, Entrypoint: path, Problem: "is wrong", Counterexample: sentence}
 	}
 }
 
 // problem describes what is wrong with the result. It returns "" for a denial.
-func (c *checker) problem(q question) string {
+func (c *checker) problem(q query) string {
 	value := c.eval(q.entry, c.input(q))
 	if c.err != nil {
 		return ""
@@ -307,7 +309,7 @@ func (c *checker) eval(entry string, input ast.Value) ast.Value {
 }
 
 // input returns the input document of the entry point: the request with the actor.
-func (c *checker) input(q question) ast.Value {
+func (c *checker) input(q query) ast.Value {
 	request := q.request
 	if q.caller != nil {
 		actor := q.caller.actor(c)
@@ -319,7 +321,7 @@ func (c *checker) input(q question) ast.Value {
 }
 
 // String returns the request as JSON.
-func (q question) String() string {
+func (q query) String() string {
 	whole := object{"request": readable(q.request)}
 	if q.caller != nil {
 		whole["caller"] = q.caller.input

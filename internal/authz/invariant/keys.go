@@ -67,15 +67,15 @@ func checkProfile(c *checker) {
 			}
 		}
 	}
-	cl := c.able()
+	cl := c.callerWithSample()
 	for _, target := range c.mismatchedPrincipals() {
-		c.deny(question{entry: "parapet/profiles/validate", request: object{"target": target}}, "request/target")
-		c.deny(question{cl, issueService, object{"target": target, "settings": object{}}}, "request/target")
+		c.requireDenial(query{entry: "parapet/profiles/validate", request: object{"target": target}}, "request/target")
+		c.requireDenial(query{cl, issueService, object{"target": target, "settings": object{}}}, "request/target")
 	}
 }
 
 // issuer returns a caller with the permissions for operations about keys.
-func (c *checker) issuer() *caller { return c.able().with("tenant_type", "STANDARD") }
+func (c *checker) issuer() *caller { return c.callerWithSample().with("tenant_type", "STANDARD") }
 
 const (
 	issueService = "parapet/keys/issue_service"
@@ -88,9 +88,9 @@ func serviceKey() object {
 	return object{"jti": recordID, "tenant": tenantA, "owner": object{"id": stranger, "tenant": tenantA, "kind": "SERVICE"}}
 }
 
-// serviceQuestions returns requests about the keys of a service principal.
-func serviceQuestions(cl *caller) []question {
-	return []question{
+// serviceKeyQueries returns requests about the keys of a service principal.
+func serviceKeyQueries(cl *caller) []query {
+	return []query{
 		{cl, issueService, object{"target": wikiSync(), "settings": object{}}},
 		{cl, listKeys, object{"service_owned": true, "owner": object{"id": stranger, "tenant": tenantA, "kind": "SERVICE"}}},
 		{cl, revokeKey, object{"service_owned": true, "key": serviceKey()}},
@@ -111,30 +111,30 @@ func checkServiceKey(c *checker) {
 	// The token of a session need not contain the role: the role assignments on record
 	// decide.
 	for _, caller := range append(all, c.incompleteCallers("token/roles")...) {
-		for _, q := range serviceQuestions(caller) {
-			c.deny(q, "caller/token", "caller/user")
+		for _, q := range serviceKeyQueries(caller) {
+			c.requireDenial(q, "caller/token", "caller/user")
 		}
 	}
-	c.deny(serviceQuestions(cl.with("token/kind", "api_key"))[0], "caller/token/kind")
+	c.requireDenial(serviceKeyQueries(cl.with("token/kind", "api_key"))[0], "caller/token/kind")
 	for _, change := range []func(object) object{
 		func(o object) object { return o.with("tenant", tenantB) }, func(o object) object { return o.without("tenant") },
 		func(o object) object { return o.with("kind", "HUMAN") }, func(o object) object { return o.with("kind", "AGENT") }, func(o object) object { return o.without("kind") },
 	} {
-		c.deny(question{cl, issueService, object{"target": change(wikiSync()), "settings": object{}}}, "request/target")
+		c.requireDenial(query{cl, issueService, object{"target": change(wikiSync()), "settings": object{}}}, "request/target")
 		owner := change(object{"id": stranger, "tenant": tenantA, "kind": "SERVICE"})
-		c.deny(question{cl, listKeys, object{"service_owned": true, "owner": owner}}, "request")
+		c.requireDenial(query{cl, listKeys, object{"service_owned": true, "owner": owner}}, "request")
 		key := serviceKey().with("owner", owner)
 		if tenant, has := owner["tenant"]; !has {
 			key = key.without("tenant")
 		} else if tenant != tenantA {
 			key = key.with("tenant", tenant)
 		}
-		c.deny(question{cl, revokeKey, object{"service_owned": true, "key": key}}, "request")
+		c.requireDenial(query{cl, revokeKey, object{"service_owned": true, "key": key}}, "request")
 	}
-	for _, value := range append(spoilt(), "SUSPENDED", "DELETED", "REMOVED", "INVITED", "active") {
+	for _, value := range append(invalidValues(), "SUSPENDED", "DELETED", "REMOVED", "INVITED", "active") {
 		for _, field := range []string{"status", "membership"} {
-			c.deny(question{cl, issueService, object{"target": wikiSync().with(field, value), "settings": object{}}}, "request/target")
-			c.deny(question{cl, issueService, object{"target": wikiSync().without(field), "settings": object{}}}, "request/target")
+			c.requireDenial(query{cl, issueService, object{"target": wikiSync().with(field, value), "settings": object{}}}, "request/target")
+			c.requireDenial(query{cl, issueService, object{"target": wikiSync().without(field), "settings": object{}}}, "request/target")
 		}
 	}
 }
@@ -155,22 +155,22 @@ func checkPersonalKey(c *checker) {
 		cl.with("token/kind", "api_key"), cl.with("token/kind", "internal"), cl.with("user/kind", "SERVICE"), cl.with("user/kind", "unknown"),
 		cl.with("roles/Role", list("api_key.read.own", "role.assign")), cl.with("stored/assignments", list()),
 	}, c.incompleteCallers()...) {
-		c.deny(question{bad, issueSelf, issue}, "caller/token", "caller/user")
+		c.requireDenial(query{bad, issueSelf, issue}, "caller/token", "caller/user")
 	}
 	without := cl.with("roles/Role", list("api_key.issue", "role.assign"))
-	c.deny(question{without, listKeys, object{"service_owned": false}}, "caller/roles")
-	c.deny(question{without, revokeKey, object{"service_owned": false, "key": ownKey()}}, "caller/roles")
+	c.requireDenial(query{without, listKeys, object{"service_owned": false}}, "caller/roles")
+	c.requireDenial(query{without, revokeKey, object{"service_owned": false, "key": ownKey()}}, "caller/roles")
 	for _, key := range []object{
-		ownKey().at("owner/id", colleague), ownKey().cut("owner/id"), ownKey().with("tenant", tenantB), ownKey().without("tenant"), ownKey().without("owner"), serviceKey(),
+		ownKey().withPath("owner/id", colleague), ownKey().withoutPath("owner/id"), ownKey().with("tenant", tenantB), ownKey().without("tenant"), ownKey().without("owner"), serviceKey(),
 	} {
-		c.deny(question{cl, revokeKey, object{"service_owned": false, "key": key}}, "request")
+		c.requireDenial(query{cl, revokeKey, object{"service_owned": false, "key": key}}, "request")
 	}
 	for _, kind := range []string{"HUMAN", "AGENT"} {
-		c.deny(question{cl, revokeKey, object{"service_owned": true, "key": ownKey().at("owner/kind", kind)}}, "request/key")
+		c.requireDenial(query{cl, revokeKey, object{"service_owned": true, "key": ownKey().withPath("owner/kind", kind)}}, "request/key")
 	}
-	for _, value := range spoilt() {
-		c.deny(question{cl, revokeKey, object{"service_owned": value, "key": ownKey()}}, "request")
-		c.deny(question{cl, listKeys, object{"service_owned": value}}, "request")
+	for _, value := range invalidValues() {
+		c.requireDenial(query{cl, revokeKey, object{"service_owned": value, "key": ownKey()}}, "request")
+		c.requireDenial(query{cl, listKeys, object{"service_owned": value}}, "request")
 	}
 }
 
@@ -184,23 +184,23 @@ func checkKeyLifetime(c *checker) {
 				limit = min(365, max(days, 10))
 			}
 		}
-		c.requireLifetime(question{admin, issueService, object{"target": wikiSync(), "settings": set}}, 90)
+		c.requireLifetime(query{admin, issueService, object{"target": wikiSync(), "settings": set}}, 90)
 		for _, cl := range []*caller{admin, plain} {
-			c.requireLifetime(question{cl, issueSelf, selfKey(set)}, limit)
-			for _, wish := range []any{1, 5, 10, 14, 30, 31, 90, 364, 365} {
-				if days, ok := wish.(int); ok {
-					c.requireLifetime(question{cl, issueSelf, selfKey(set).with("expires_in_days", wish)}, min(limit, days))
+			c.requireLifetime(query{cl, issueSelf, selfKey(set)}, limit)
+			for _, requested := range []any{1, 5, 10, 14, 30, 31, 90, 364, 365} {
+				if days, ok := requested.(int); ok {
+					c.requireLifetime(query{cl, issueSelf, selfKey(set).with("expires_in_days", requested)}, min(limit, days))
 				}
 			}
-			for _, wish := range []any{0, -1, 366, 5000, 1.5, nil, "30", list(), object{}} {
-				c.deny(question{cl, issueSelf, selfKey(set).with("expires_in_days", wish)}, "request")
+			for _, requested := range []any{0, -1, 366, 5000, 1.5, nil, "30", list(), object{}} {
+				c.requireDenial(query{cl, issueSelf, selfKey(set).with("expires_in_days", requested)}, "request")
 			}
 		}
 	}
 }
 
 // requireLifetime reports a violation if the lifetime of an issued key exceeds a number of days.
-func (c *checker) requireLifetime(q question, most int) {
+func (c *checker) requireLifetime(q query, most int) {
 	if c.err != nil {
 		return
 	}

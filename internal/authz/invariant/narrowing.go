@@ -7,29 +7,29 @@ import (
 
 // checkGrant uses permissions that no role of the caller grants in the scope of the record.
 func checkGrant(c *checker) {
-	nothing := c.powerful().with("roles/Role", list())
+	withoutPermissions := c.callerWithAll().with("roles/Role", list())
 	outOfScope := map[string]*caller{}
 	outOfScope["project"] = c.scoped("project", project)
 	outOfScope["organisation"] = c.scoped("organisation", organisation)
 	outside := ownRecord().with("project", otherProject).with("organisation", otherOrg)
 	scopeless := ownRecord().without("project").without("organisation")
 	for _, p := range c.permissions {
-		c.deny(access(nothing, p, ownRecord()), "caller/roles", "request/permission")
+		c.requireDenial(access(withoutPermissions, p, ownRecord()), "caller/roles", "request/permission")
 	}
 	for _, p := range c.sample {
 		for _, scope := range []string{"project", "organisation"} {
-			c.deny(access(outOfScope[scope], p, outside), "caller/token", "caller/stored", "request/resource")
-			c.deny(access(outOfScope[scope], p, scopeless), "caller/token", "caller/stored", "request/resource")
+			c.requireDenial(access(outOfScope[scope], p, outside), "caller/token", "caller/stored", "request/resource")
+			c.requireDenial(access(outOfScope[scope], p, scopeless), "caller/token", "caller/stored", "request/resource")
 		}
 	}
 	// A session has only what both the token and the records grant.
 	for _, cl := range []*caller{
-		c.able().with("token/roles", list()), c.able().with("stored/assignments", list()),
-		c.able().with("token/roles", list()).with("token/kind", "internal"), c.able().with("token/roles", list()).with("token/kind", "api_key"),
+		c.callerWithSample().with("token/roles", list()), c.callerWithSample().with("stored/assignments", list()),
+		c.callerWithSample().with("token/roles", list()).with("token/kind", "internal"), c.callerWithSample().with("token/roles", list()).with("token/kind", "api_key"),
 		c.scoped("project", project).with("stored/assignments", []any{object{"role": "Role", "scope": "project", "id": otherProject}}),
 	} {
 		for _, p := range c.sample {
-			c.deny(access(cl, p, ownRecord()), "caller/token", "caller/stored", "request/permission")
+			c.requireDenial(access(cl, p, ownRecord()), "caller/token", "caller/stored", "request/permission")
 		}
 	}
 	// Permissions that are granted only for one's own records.
@@ -37,16 +37,16 @@ func checkGrant(c *checker) {
 		if strings.HasSuffix(p.Name, ".own") && !p.audit() {
 			plain := p
 			plain.Name = strings.TrimSuffix(p.Name, ".own")
-			cl := holder(p.Name)
-			c.deny(access(cl, plain, record()), "caller/roles", "request/resource")
-			c.deny(access(cl, plain, record().without("creator").without("owner")), "caller/roles", "request/resource")
+			cl := callerWith(p.Name)
+			c.requireDenial(access(cl, plain, record()), "caller/roles", "request/resource")
+			c.requireDenial(access(cl, plain, record().without("creator").without("owner")), "caller/roles", "request/resource")
 		}
 	}
 }
 
 // scoped returns a caller who holds every permission in one scope only.
 func (c *checker) scoped(scope, id string) *caller {
-	return c.able().
+	return c.callerWithSample().
 		with("token/role_scopes", object{"Role": list(scope + ":" + id)}).
 		with("stored/assignments", []any{object{"role": "Role", "scope": scope, "id": id}})
 }
@@ -61,46 +61,46 @@ func unknownCaveats() []any {
 
 func checkUnknownCaveat(c *checker) {
 	for _, caveat := range unknownCaveats() {
-		cl := c.able().with("token/caveats", []any{caveat})
+		cl := c.callerWithSample().with("token/caveats", []any{caveat})
 		for _, p := range c.sample {
-			c.deny(access(cl, p, ownRecord()), "caller/token/caveats", "request/permission")
+			c.requireDenial(access(cl, p, ownRecord()), "caller/token/caveats", "request/permission")
 		}
-		both := c.able().with("token/caveats", []any{"module:tracker", caveat}).with("delegations", []any{delegation(c, "tenant")})
-		c.deny(access(both, Permission{Name: "tasks.read", Module: "tracker", Effect: "read"}, ownRecord()), "caller/token/caveats", "caller/delegations")
+		both := c.callerWithSample().with("token/caveats", []any{"module:tracker", caveat}).with("delegations", []any{delegation(c, "tenant")})
+		c.requireDenial(access(both, Permission{Name: "tasks.read", Module: "tracker", Effect: "read"}, ownRecord()), "caller/token/caveats", "caller/delegations")
 		for _, q := range allowedVerdicts(cl) {
-			c.deny(q, "caller/token/caveats")
+			c.requireDenial(q, "caller/token/caveats")
 		}
 	}
 }
 
 func checkCaveat(c *checker) {
-	readOnly := c.powerful().with("token/caveats", list("read-only"))
-	inProject := c.able().with("token/caveats", list("project:"+project))
-	twoProjects := c.able().with("token/caveats", list("project:"+project, "project:"+otherProject))
-	twoModules := c.able().with("token/caveats", list("module:tracker", "module:identity"))
+	readOnly := c.callerWithAll().with("token/caveats", list("read-only"))
+	inProject := c.callerWithSample().with("token/caveats", list("project:"+project))
+	twoProjects := c.callerWithSample().with("token/caveats", list("project:"+project, "project:"+otherProject))
+	twoModules := c.callerWithSample().with("token/caveats", list("module:tracker", "module:identity"))
 	modules := []string{"audit", "catalog", "events", "identity", "tracker", "wiki"}
 	oneModule := map[string]*caller{}
 	for _, m := range modules {
-		oneModule[m] = c.able().with("token/caveats", list("module:"+m))
+		oneModule[m] = c.callerWithSample().with("token/caveats", list("module:"+m))
 	}
 	for _, p := range c.permissions {
 		changing := p
 		changing.Effect = "write"
-		c.deny(access(readOnly, changing, ownRecord()), "caller/token/caveats", "request/effect")
-		c.deny(access(inProject, p, ownRecord().with("project", otherProject)), "caller/token/caveats", "request/resource/project")
-		c.deny(access(inProject, p, ownRecord().without("project")), "caller/token/caveats", "request/resource/project")
-		c.deny(access(twoProjects, p, ownRecord()), "caller/token/caveats", "request/resource/project")
-		c.deny(access(twoModules, p, ownRecord()), "caller/token/caveats", "request/module")
+		c.requireDenial(access(readOnly, changing, ownRecord()), "caller/token/caveats", "request/effect")
+		c.requireDenial(access(inProject, p, ownRecord().with("project", otherProject)), "caller/token/caveats", "request/resource/project")
+		c.requireDenial(access(inProject, p, ownRecord().without("project")), "caller/token/caveats", "request/resource/project")
+		c.requireDenial(access(twoProjects, p, ownRecord()), "caller/token/caveats", "request/resource/project")
+		c.requireDenial(access(twoModules, p, ownRecord()), "caller/token/caveats", "request/module")
 		for _, m := range modules {
 			if m != p.Module {
-				c.deny(access(oneModule[m], p, ownRecord()), "caller/token/caveats", "request/module")
+				c.requireDenial(access(oneModule[m], p, ownRecord()), "caller/token/caveats", "request/module")
 			}
 		}
 	}
 	for _, caveats := range []any{list("module:wiki"), list("project:" + otherProject), list("read-only")} {
-		for _, q := range allowedVerdicts(c.able().with("token/caveats", caveats)) {
+		for _, q := range allowedVerdicts(c.callerWithSample().with("token/caveats", caveats)) {
 			if (q.entry != listKeys && q.entry != countRecords) || fmt.Sprint(caveats) != "[read-only]" {
-				c.deny(q, "caller/token/caveats")
+				c.requireDenial(q, "caller/token/caveats")
 			}
 		}
 	}
@@ -108,10 +108,10 @@ func checkCaveat(c *checker) {
 
 func checkPlatform(c *checker) {
 	for _, kind := range append(wrongTypes(), "STANDARD", "", "unknown", "programme_office") {
-		cl := c.able().with("tenant_type", kind)
+		cl := c.callerWithSample().with("tenant_type", kind)
 		for _, p := range c.permissions {
 			if p.Platform {
-				c.deny(access(cl, p, ownRecord()), "caller/tenant_type", "request/permission")
+				c.requireDenial(access(cl, p, ownRecord()), "caller/tenant_type", "request/permission")
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // Kind is the kind of a Condition.
 type Kind int
 
-// The kinds of conditions. All, AnyOf and Not combine others.
+// The kinds of conditions. AllOf, AnyOf and Not combine others.
 const (
 	True Kind = iota
 	False
@@ -63,7 +63,7 @@ const (
 
 // possible reports whether the condition can be true, given the known values of its leaves,
 // and returns an example.
-func (k Condition) possible(leaf func(Condition) truth) (way []string, ok bool) {
+func (k Condition) possible(leaf func(Condition) truth) (example []string, ok bool) {
 	switch k.Kind {
 	case True:
 		return nil, true
@@ -75,9 +75,9 @@ func (k Condition) possible(leaf func(Condition) truth) (way []string, ok bool) 
 			if !ok {
 				return nil, false
 			}
-			way = append(way, w...)
+			example = append(example, w...)
 		}
-		return way, true
+		return example, true
 	case AnyOf:
 		for _, kid := range k.Kids {
 			if w, ok := kid.possible(leaf); ok {
@@ -143,29 +143,31 @@ func (k Condition) String() string {
 	return "(" + strings.Join(kids, " and ") + ")"
 }
 
-// necessity is a condition without which parapet/access/allow must not allow.
-type necessity struct {
-	name    string
+// necessaryCondition is a condition without which parapet/access/allow must not allow.
+type necessaryCondition struct {
+	name string
+	// applies selects the permissions that need the condition.
 	applies func(Permission) bool
-	leaf    func(Permission, Condition) truth
+	// leaf returns the known value of a leaf if the necessary condition is false.
+	leaf func(Permission, Condition) truth
 }
 
-func everything(Permission) bool { return true }
+func anyPermission(Permission) bool { return true }
 
 func notAudit(p Permission) bool { return !p.audit() }
 
-func necessities() []necessity {
-	return []necessity{
-		{"the record's tenant is the actor's", everything, func(_ Permission, k Condition) truth {
+func necessaryConditions() []necessaryCondition {
+	return []necessaryCondition{
+		{"the record's tenant is the actor's", anyPermission, func(_ Permission, k Condition) truth {
 			return neverIf(k.Kind == Equal && k.Left.Record == "tenant" && k.Right.Actor == "tenant")
 		}},
-		{"the caveats allow the effect", everything, func(p Permission, k Condition) truth {
+		{"the caveats allow the effect", anyPermission, func(p Permission, k Condition) truth {
 			return neverIf(k.Kind == Member && k.Right.Actor == "effects" && isValue(k.Left, p.Effect))
 		}},
-		{"the caveats allow the module", everything, func(p Permission, k Condition) truth {
+		{"the caveats allow the module", anyPermission, func(p Permission, k Condition) truth {
 			return neverIf(k.Kind == Member && k.Right.Actor == "modules" && isValue(k.Left, p.Module))
 		}},
-		{"the caveats allow the project", everything, func(_ Permission, k Condition) truth {
+		{"the caveats allow the project", anyPermission, func(_ Permission, k Condition) truth {
 			return neverIf(mentions(k, "all_projects") || k.Right.Actor == "projects" || k.Right.Actor == "initiatives")
 		}},
 		{"the clearance covers a SECRET record", notAudit, secretRecord},
@@ -255,15 +257,15 @@ func checkNecessary(c *checker) {
 				c.err = fmt.Errorf("invariant %s: %s: %w", c.current.Name, p.Name, err)
 				return
 			}
-			for _, n := range necessities() {
+			for _, n := range necessaryConditions() {
 				c.decisions++
 				if !n.applies(p) {
 					continue
 				}
-				if way, ok := residual.possible(func(k Condition) truth { return n.leaf(p, k) }); ok && c.err == nil {
+				if example, ok := residual.possible(func(k Condition) truth { return n.leaf(p, k) }); ok && c.err == nil {
 					c.err = &Violation{
 						Invariant: c.current, Entrypoint: entryAllow, Problem: fmt.Sprintf("allows %s (%s) without the condition that %s, if", p.Name, effect, n.name),
-						Counterexample: strings.Join(way, " and "),
+						Counterexample: strings.Join(example, " and "),
 					}
 				}
 			}

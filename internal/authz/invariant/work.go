@@ -1,7 +1,7 @@
 package invariant
 
 const (
-	giveWork       = "parapet/work/give"
+	assignWork     = "parapet/work/give"
 	actAsAgent     = "parapet/work/act_as_agent"
 	raiseDecision  = "parapet/work/raise_decision"
 	cancelDecision = "parapet/work/cancel_decision"
@@ -32,7 +32,7 @@ func unassignableCandidates(kind string) []object {
 		fit.with("roles", []any{object{"name": nil}}),
 	}
 	for _, field := range []string{"status", "membership"} {
-		for _, value := range append(spoilt(), "SUSPENDED", "DELETED", "REMOVED", "active") {
+		for _, value := range append(invalidValues(), "SUSPENDED", "DELETED", "REMOVED", "active") {
 			out = append(out, fit.with(field, value))
 		}
 		out = append(out, fit.without(field))
@@ -45,25 +45,26 @@ func unassignableCandidates(kind string) []object {
 
 func checkAssignment(c *checker) {
 	secret := record().with("classification", "SECRET")
-	cl := c.able()
+	cl := c.callerWithSample()
 	for _, kind := range []string{"HUMAN", "AGENT"} {
 		for _, who := range unassignableCandidates(kind) {
-			c.deny(question{cl, giveWork, object{"resource": secret, "candidate": who}}, "request/candidate")
+			c.requireDenial(query{cl, assignWork, object{"resource": secret, "candidate": who}}, "request/candidate")
 			if kind == "AGENT" {
-				c.deny(question{cl, actAsAgent, object{"resource": secret, "candidate": who}}, "request/candidate")
-				c.deny(question{entry: startRun, request: object{"resource": secret, "candidate": who}}, "request/candidate")
+				c.requireDenial(query{cl, actAsAgent, object{"resource": secret, "candidate": who}}, "request/candidate")
+				c.requireDenial(query{entry: startRun, request: object{"resource": secret, "candidate": who}}, "request/candidate")
 			}
 		}
 		for _, tenant := range []any{tenantB, nil, ""} {
-			c.deny(question{cl, giveWork, object{"resource": record().with("tenant", tenant), "candidate": candidate(kind).with("tenant", tenant)}}, "request")
+			c.requireDenial(query{cl, assignWork, object{"resource": record().with("tenant", tenant), "candidate": candidate(kind).with("tenant", tenant)}}, "request")
 		}
 	}
-	c.deny(question{cl, actAsAgent, object{"resource": record(), "candidate": candidate("HUMAN")}}, "request/candidate")
+	c.requireDenial(query{cl, actAsAgent, object{"resource": record(), "candidate": candidate("HUMAN")}}, "request/candidate")
 }
 
-// actForOthersRequests returns requests that require tasks.update.any, or being the user concerned.
-func actForOthersRequests(cl *caller, resource object) []question {
-	return []question{
+// actForOthersRequests returns requests that concern another user's work. They require
+// tasks.update.any, or issue.update to promote an issue.
+func actForOthersRequests(cl *caller, resource object) []query {
+	return []query{
 		{cl, actAsAgent, object{"resource": resource, "candidate": candidate("AGENT")}},
 		{cl, raiseDecision, object{"resource": resource, "acting": stranger, "assignee": stranger, "category": "IN_PROGRESS"}},
 		{cl, cancelDecision, object{"resource": resource, "raised_by": colleague}},
@@ -72,44 +73,44 @@ func actForOthersRequests(cl *caller, resource object) []question {
 	}
 }
 
-func checkSpeaking(c *checker) {
-	cl := c.able()
+func checkActForOthers(c *checker) {
+	cl := c.callerWithSample()
 	callers := append([]*caller{
 		cl.with("roles/Role", list("task.update", "tasks.read", "task.claim", "project.update", "role.assign")),
 		cl.with("stored/assignments", list()), c.scoped("project", otherProject), cl.with("token/caveats", list("read-only")), cl.with("token/caveats", list("module:identity")),
 	}, c.incompleteCallers()...)
 	for _, bad := range callers {
 		for _, q := range actForOthersRequests(bad, record()) {
-			c.deny(q, "caller/token", "caller/user", "request")
+			c.requireDenial(q, "caller/token", "caller/user", "request")
 		}
 	}
 	for _, bad := range append(c.incompleteCallers(), cl.with("roles/Role", list("time_entries.read.own", "task.update")), c.scoped("project", otherProject)) {
-		c.deny(question{bad, countRecords, object{"resource": record(), "permission": "time_entries.read"}}, "caller/roles", "request")
+		c.requireDenial(query{bad, countRecords, object{"resource": record(), "permission": "time_entries.read"}}, "caller/roles", "request")
 	}
-	c.deny(question{cl, countRecords, object{"resource": record(), "permission": "task.update"}}, "request")
+	c.requireDenial(query{cl, countRecords, object{"resource": record(), "permission": "task.update"}}, "request")
 	low := cl.with("token/clearance", "INTERNAL")
 	for _, q := range actForOthersRequests(low, record().with("classification", "SECRET")) {
-		c.deny(q, "caller/token/clearance", "request")
+		c.requireDenial(q, "caller/token/clearance", "request")
 	}
 	for _, tenant := range []any{tenantB, nil, ""} {
 		for _, q := range actForOthersRequests(cl, record().with("tenant", tenant)) {
-			c.deny(q, "request/resource/tenant")
+			c.requireDenial(q, "request/resource/tenant")
 		}
 	}
-	c.deny(question{cl, raiseDecision, object{"resource": record(), "acting": user, "assignee": colleague, "category": "IN_PROGRESS"}}, "request")
-	for _, category := range append(spoilt(), "TODO", "REVIEW", "DONE", "CANCELLED") {
-		c.deny(question{cl, raiseDecision, object{"resource": record(), "acting": user, "assignee": user, "category": category}}, "request")
+	c.requireDenial(query{cl, raiseDecision, object{"resource": record(), "acting": user, "assignee": colleague, "category": "IN_PROGRESS"}}, "request")
+	for _, category := range append(invalidValues(), "TODO", "REVIEW", "DONE", "CANCELLED") {
+		c.requireDenial(query{cl, raiseDecision, object{"resource": record(), "acting": user, "assignee": user, "category": category}}, "request")
 	}
 }
 
-// allowedVerdicts returns requests for special entry points that the able caller is allowed.
-func allowedVerdicts(cl *caller) []question {
-	out := append(serviceQuestions(cl), actForOthersRequests(cl, record())...)
+// allowedVerdicts returns queries of special entry points that allow callerWithSample.
+func allowedVerdicts(cl *caller) []query {
+	out := append(serviceKeyQueries(cl), actForOthersRequests(cl, record())...)
 	return append(out,
-		question{cl, issueSelf, selfKey(object{})},
-		question{cl, revokeKey, object{"service_owned": false, "key": ownKey()}},
-		question{cl, delegate, newDelegationRequest()},
-		question{cl, openOperation, object{"effect": "write", "module": "identity"}},
-		question{cl, countRecords, object{"resource": record(), "permission": "time_entries.read"}},
+		query{cl, issueSelf, selfKey(object{})},
+		query{cl, revokeKey, object{"service_owned": false, "key": ownKey()}},
+		query{cl, delegate, newDelegationRequest()},
+		query{cl, openOperation, object{"effect": "write", "module": "identity"}},
+		query{cl, countRecords, object{"resource": record(), "permission": "time_entries.read"}},
 	)
 }

@@ -50,13 +50,13 @@ func TestStore_CredentialsFileIsPrivate(t *testing.T) {
 		t.Fatal("Exposed with mode 0600: got a path, want none")
 	}
 	if c, err := s.Credentials(); err != nil || c.Tokens["default"].Token != "a.b.c" {
-		t.Fatalf("got %v, %v", c, err)
+		t.Fatalf("credentials of profile default: got %v, %v, want the token a.b.c", c, err)
 	}
 	if err := os.Chmod(filepath.Join(dir, credentialsFile), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if s.Exposed() == "" {
-		t.Fatal("Exposed with mode 0644: got no path")
+		t.Fatal("Exposed with mode 0644: got no path, want the path of the file")
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*.json.*")); len(left) > 0 {
 		t.Fatalf("temporary files: got %v, want none", left)
@@ -84,7 +84,7 @@ func TestParseConfig_RejectsInvalidInput(t *testing.T) {
 	t.Parallel()
 	good := `{"version":1,"current":"work","profiles":{"work":{"baseUrl":"https://p.example.org","org":"o","project":"ACME"}}}`
 	if c, err := ParseConfig([]byte(good)); err != nil || c.Profiles["work"].Project != "ACME" {
-		t.Fatalf("got %+v, %v", c, err)
+		t.Fatalf("valid file: got %+v, %v, want the project ACME", c, err)
 	}
 	for _, bad := range []string{
 		``, `[]`, `null`, `{}`, `{"version":2}`, `{"version":1,"colour":true}`, `{"version":1,"version":1}`,

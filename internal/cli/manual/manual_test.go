@@ -33,7 +33,7 @@ func TestPages_OmitsHiddenCommands(t *testing.T) {
 		names = append(names, Name(c))
 	}
 	if got := strings.Join(names, " "); got != "pt pt-environment pt-list-tasks" {
-		t.Fatalf("got %s", got)
+		t.Fatalf("pages of the manual: got %s, want pt, pt-environment and pt-list-tasks", got)
 	}
 }
 

@@ -61,6 +61,6 @@ The end.
 	colored := New(Style{Rendered: true, Color: true})
 	colored.Heading(1, "T")
 	if got := colored.String(); got != "\x1b[1mT\x1b[0m\n" {
-		t.Fatalf("got %q", got)
+		t.Fatalf("colored heading: got %q, want bold text", got)
 	}
 }

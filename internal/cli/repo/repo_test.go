@@ -119,7 +119,7 @@ func TestIsPath_RecognizesPaths(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{".": true, "..": true, "./x": true, "/x": true, "../x": true, "x/y": false, "APOLLO": false, ".x": false, "": false} {
 		if got := IsPath(text); got != want {
-			t.Errorf("%q: got %v", text, got)
+			t.Errorf("IsPath(%q): got %v, want %v", text, got, want)
 		}
 	}
 }

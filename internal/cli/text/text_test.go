@@ -35,7 +35,7 @@ func TestLine_EscapesUnsafeCharacters(t *testing.T) {
 func TestBlock_KeepsNewlinesAndTabs(t *testing.T) {
 	t.Parallel()
 	if got := Block("a\r\nb\n\tc\rd\x1b"); got != "a\nb\n\tc"+`\rd\x1b` {
-		t.Fatalf("got %q", got)
+		t.Fatalf("Block: got %q, want newlines and tabs kept and other control characters escaped", got)
 	}
 }
 
@@ -67,17 +67,17 @@ func FuzzVisible(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		line := Line(s)
 		if !utf8.ValidString(line) || strings.ContainsFunc(line, isUnsafe) {
-			t.Fatalf("Line(%q) = %q", s, line)
+			t.Fatalf("Line(%q): got %q, want one line of safe characters", s, line)
 		}
 		if again := Line(line); again != line {
 			t.Fatalf("Line is not idempotent: %q, then %q", line, again)
 		}
 		block := strings.NewReplacer("\n", "", "\t", "").Replace(Block(s))
 		if !utf8.ValidString(block) || strings.ContainsFunc(block, isUnsafe) {
-			t.Fatalf("Block(%q) = %q", s, block)
+			t.Fatalf("Block(%q): got %q, want safe characters, newlines and tabs only", s, block)
 		}
 		if got := Cut(line, 10); Width(got) > 10 {
-			t.Fatalf("Cut(%q, 10) = %q", line, got)
+			t.Fatalf("Cut(%q, 10): got %q, want at most 10 columns", line, got)
 		}
 	})
 }
@@ -93,7 +93,7 @@ func FuzzJSON(f *testing.F) {
 		}
 		safe := JSON(doc)
 		if strings.ContainsFunc(string(safe), isUnsafe) {
-			t.Fatalf("JSON(%q) = %q", doc, safe)
+			t.Fatalf("JSON(%q): got %q, want safe characters only", doc, safe)
 		}
 		var want, got map[string]string
 		if err := json.Unmarshal(doc, &want); err != nil {

@@ -49,14 +49,15 @@ func binaries(ctx context.Context, opts Options) (string, error) {
 	return systemFinder(opts.log()).find(ctx, opts.Binaries)
 }
 
-// find returns the chosen folder, or else the first one that it finds. A chosen folder
-// without the programs is an error.
-func (f finder) find(ctx context.Context, chosen string) (string, error) {
-	if chosen != "" {
-		if !isComplete(chosen) {
-			return "", fmt.Errorf("embedded: PT_POSTGRES_BIN=%s contains no initdb and postgres", chosen)
+// find returns the configured folder. If none is configured, it searches PATH, the folders
+// of the usual packages (the highest version), and downloads the programs as a last resort.
+// A configured folder without the programs is an error.
+func (f finder) find(ctx context.Context, configured string) (string, error) {
+	if configured != "" {
+		if !isComplete(configured) {
+			return "", fmt.Errorf("embedded: PT_POSTGRES_BIN=%s contains no initdb and postgres", configured)
 		}
-		return chosen, nil
+		return configured, nil
 	}
 	if path, err := f.lookPath("postgres"); err == nil {
 		// A link in /usr/local/bin leads to the folder that has all programs.
@@ -126,10 +127,10 @@ func parseVersion(path string) int {
 	return best
 }
 
-// download fetches the binaries of the embedded-postgres project into the user's
-// cache, once. The library cannot only fetch them, so download makes it start a
-// server on a free port. Whether that server starts does not matter (it cannot as root);
-// the binaries are extracted before.
+// download fetches the binaries of the embedded-postgres project into the user's cache,
+// once. The library can fetch them only by starting a server, so download starts one on a
+// free port and stops it. It does not matter if the server fails to start, for example as
+// root, because the library extracts the binaries before.
 func download(ctx context.Context, log *slog.Logger) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// install creates a folder that looks like an installation.
-func install(t *testing.T, dir string) string {
+// createFakeInstallation creates a folder that contains programs with the names of
+// PostgreSQL's.
+func createFakeInstallation(t *testing.T, dir string) string {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -50,10 +51,10 @@ func TestFinder_WithoutBinaries_NamesWhatToInstall(t *testing.T) {
 func TestFinder_SearchOrder(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	setting := install(t, filepath.Join(root, "setting"))
-	inPath := install(t, filepath.Join(root, "path"))
-	install(t, filepath.Join(root, "lib", "9", "bin"))
-	newest := install(t, filepath.Join(root, "lib", "16", "bin"))
+	setting := createFakeInstallation(t, filepath.Join(root, "setting"))
+	inPath := createFakeInstallation(t, filepath.Join(root, "path"))
+	createFakeInstallation(t, filepath.Join(root, "lib", "9", "bin"))
+	newest := createFakeInstallation(t, filepath.Join(root, "lib", "16", "bin"))
 	link := filepath.Join(root, "links", "postgres")
 	if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
 		t.Fatal(err)
@@ -63,20 +64,20 @@ func TestFinder_SearchOrder(t *testing.T) {
 	}
 	f := emptyFinder()
 	f.download = func(context.Context) (string, error) { return "downloaded", nil }
-	chosen := ""
-	step := func(want string) {
+	configured := ""
+	wantFound := func(want string) {
 		t.Helper()
-		if got, err := f.find(t.Context(), chosen); err != nil || got != want {
+		if got, err := f.find(t.Context(), configured); err != nil || got != want {
 			t.Errorf("find: got %q (%v), want %q", got, err, want)
 		}
 	}
-	step("downloaded")
+	wantFound("downloaded")
 	f.folders = []string{filepath.Join(root, "none", "*"), filepath.Join(root, "lib", "*", "bin")}
-	step(newest)
+	wantFound(newest)
 	f.lookPath = func(string) (string, error) { return link, nil }
-	step(inPath)
-	chosen = setting
-	step(setting)
+	wantFound(inPath)
+	configured = setting
+	wantFound(setting)
 	if got, err := f.find(t.Context(), root); err == nil || !strings.Contains(err.Error(), "PT_POSTGRES_BIN") {
 		t.Errorf("find: got %q, %v; want an error that names PT_POSTGRES_BIN", got, err)
 	}
@@ -94,7 +95,7 @@ func TestSystemFinder_PatternsAndVersions(t *testing.T) {
 		"/usr/local/pgsql/bin": 0, "/Applications/Postgres.app/Contents/Versions/9.6/bin": 9,
 	} {
 		if got := parseVersion(path); got != want {
-			t.Errorf("versionIn(%s): got %d, want %d", path, got, want)
+			t.Errorf("parseVersion(%s): got %d, want %d", path, got, want)
 		}
 	}
 }

@@ -21,9 +21,10 @@ const port = "5432"
 
 // hba allows every local connection: the permissions of the socket's folder decide who may
 // connect. It allows no TCP connection.
-const hba = "# Written by Parapet. The socket's folder is the guard.\nlocal all all trust\n"
+const hba = "# Written by Parapet. The permissions of the socket's folder decide who may connect.\nlocal all all trust\n"
 
-// maxSocketPath is the size of sun_path without its final NUL, less one.
+// maxSocketPath is the maximum length of a socket's path on Linux: sun_path has 108 bytes,
+// of which one is the final NUL and one is kept free.
 const maxSocketPath = 106
 
 // cluster is a data folder and the way to run it.
@@ -84,9 +85,9 @@ func (c cluster) ensure(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// command prepares a PostgreSQL program that works on the data folder dir. The
-// other account may not be able to reach it (/root is closed to it), so the
-// folder is passed as an open descriptor.
+// command prepares a PostgreSQL program that works on the data folder dir. If the program
+// runs as another user, that user may not be able to open the path (for example below
+// /root), so the folder is passed as an open file descriptor.
 func (c cluster) command(ctx context.Context, program, dir string, args ...string) (*exec.Cmd, func(), error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, program))
 	cmd.Dir = "/"

@@ -1,8 +1,8 @@
 // Package embedded runs a PostgreSQL server for `ptd dev` and for tests.
 //
 // It guarantees:
-//   - A data folder has one server. An flock decides which process starts it; the others
-//     attach to it.
+//   - A data folder has one server. The process that gets an flock starts it; the others
+//     connect to it.
 //   - The server ends with the process that owns it, even if that process is killed. The
 //     next start removes what a killed process left.
 //   - The server listens only on a unix socket in a folder of mode 0700, with trust

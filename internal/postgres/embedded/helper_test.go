@@ -76,14 +76,14 @@ func joinRepeatedly(dir string) int {
 	return 0
 }
 
-// other is another process with a server.
-type other struct {
+// childProcess is another process of the test binary that has started or joined a server.
+type childProcess struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
 	url   string
 }
 
-func spawn(t *testing.T, how, dir string, attr *syscall.SysProcAttr) *other {
+func spawn(t *testing.T, how, dir string, attr *syscall.SysProcAttr) *childProcess {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -110,23 +110,23 @@ func spawn(t *testing.T, how, dir string, attr *syscall.SysProcAttr) *other {
 	})
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil || !strings.HasPrefix(line, "postgres://") {
-		t.Fatalf("the other process printed %q (%v)", line, err)
+		t.Fatalf("the child process printed %q (%v), want the address of its server", line, err)
 	}
-	return &other{cmd: cmd, stdin: stdin, url: strings.TrimSpace(line)}
+	return &childProcess{cmd: cmd, stdin: stdin, url: strings.TrimSpace(line)}
 }
 
 // kill sends SIGKILL and returns when the process has ended.
-func (o *other) kill() {
+func (o *childProcess) kill() {
 	_ = o.cmd.Process.Kill()
 	_ = o.cmd.Wait()
 }
 
 // leave ends the process by closing its input.
-func (o *other) leave(t *testing.T) {
+func (o *childProcess) leave(t *testing.T) {
 	t.Helper()
 	_ = o.stdin.Close()
 	if err := o.cmd.Wait(); err != nil {
-		t.Errorf("the other process: %v", err)
+		t.Errorf("end of the child process: got %v, want no error", err)
 	}
 }
 
@@ -160,7 +160,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
+			t.Fatalf("waited 20 seconds, want within that time: %s", what)
 		}
 	}
 }

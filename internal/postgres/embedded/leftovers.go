@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// clearLeftovers ends the processes that a killed owner left in a data folder and then
-// removes the files that would keep a new server from starting. The caller holds the
-// lock, so any process in the folder has lost its owner.
+// clearLeftovers ends the server processes of a killed owner in a data folder, and removes
+// the files that would prevent a new server from starting. The caller holds the lock, so
+// the owner of every process in the folder has ended.
 func clearLeftovers(ctx context.Context, data string, log *slog.Logger) error {
 	if err := stopProcesses(ctx, data, log); err != nil {
 		return err
@@ -39,7 +39,7 @@ func clearLeftovers(ctx context.Context, data string, log *slog.Logger) error {
 // stopProcesses ends every process that works in dir: first with a fast shutdown,
 // then with SIGKILL.
 func stopProcesses(ctx context.Context, dir string, log *slog.Logger) error {
-	for i, patience := range []time.Duration{10 * time.Second, 5 * time.Second, 5 * time.Second} {
+	for i, timeout := range []time.Duration{10 * time.Second, 5 * time.Second, 5 * time.Second} {
 		signal := []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGKILL}[i]
 		pids, err := processesIn(dir)
 		if err != nil {
@@ -48,7 +48,7 @@ func stopProcesses(ctx context.Context, dir string, log *slog.Logger) error {
 		if len(pids) == 0 {
 			return nil
 		}
-		log.InfoContext(ctx, "ending the processes of a killed database server", "dir", dir, "pids", pids, "signal", signal.String())
+		log.InfoContext(ctx, "ending the remaining processes of a killed database server", "dir", dir, "pids", pids, "signal", signal.String())
 		if signal == syscall.SIGKILL {
 			for _, pid := range pids {
 				_ = syscall.Kill(pid, signal)
@@ -56,16 +56,16 @@ func stopProcesses(ctx context.Context, dir string, log *slog.Logger) error {
 		} else if f, err := readPidFile(dir); err == nil && slices.Contains(pids, f.pid) {
 			_ = syscall.Kill(f.pid, signal)
 		}
-		if gone, err := waitForExit(ctx, dir, patience); err != nil || gone {
+		if gone, err := waitForExit(ctx, dir, timeout); err != nil || gone {
 			return err
 		}
 	}
 	return fmt.Errorf("embedded: processes in %s did not end", dir)
 }
 
-func waitForExit(ctx context.Context, dir string, patience time.Duration) (bool, error) {
-	timeout := time.NewTimer(patience)
-	defer timeout.Stop()
+func waitForExit(ctx context.Context, dir string, timeout time.Duration) (bool, error) {
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
 	for {
 		pids, err := processesIn(dir)
 		if err != nil {
@@ -77,7 +77,7 @@ func waitForExit(ctx context.Context, dir string, patience time.Duration) (bool,
 		select {
 		case <-ctx.Done():
 			return false, ctx.Err()
-		case <-timeout.C:
+		case <-timer.C:
 			return false, nil
 		case <-time.After(10 * time.Millisecond):
 		}

@@ -18,7 +18,7 @@ import (
 type process struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
-	err    error // why it ended; set before exited is closed
+	err    error // the reason why it ended; set before exited is closed
 }
 
 // start runs the server and waits until it accepts connections.
@@ -90,9 +90,9 @@ func (p *process) stop(ctx context.Context) error {
 	if p.signal(fast, syscall.SIGINT) {
 		return nil
 	}
-	now, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	immediate, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	if p.signal(now, syscall.SIGQUIT) {
+	if p.signal(immediate, syscall.SIGQUIT) {
 		return nil
 	}
 	p.kill()
@@ -101,7 +101,7 @@ func (p *process) stop(ctx context.Context) error {
 
 // signal sends a signal and reports whether the server ended before ctx did.
 func (p *process) signal(ctx context.Context, sig syscall.Signal) bool {
-	// An error means that it has ended: exited is closed shortly.
+	// On an error, the server has ended already, and exited is closed shortly.
 	_ = p.cmd.Process.Signal(sig)
 	select {
 	case <-p.exited:

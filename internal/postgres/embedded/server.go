@@ -208,15 +208,15 @@ func prepareDir(dir string) (string, error) {
 		return "", errors.New("embedded: Options.Dir is empty")
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("embedded: folder: %w", err)
+		return "", fmt.Errorf("embedded: server folder: %w", err)
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return "", fmt.Errorf("embedded: folder: %w", err)
+		return "", fmt.Errorf("embedded: server folder: %w", err)
 	}
 	resolved, err := filepath.EvalSymlinks(abs)
 	if err != nil {
-		return "", fmt.Errorf("embedded: folder: %w", err)
+		return "", fmt.Errorf("embedded: server folder: %w", err)
 	}
 	return resolved, nil
 }

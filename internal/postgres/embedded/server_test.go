@@ -49,7 +49,7 @@ func TestStart_AfterClose_KeepsTheData(t *testing.T) {
 	mustExec(t, first.URL("parapet", "postgres"), `CREATE TABLE kept AS SELECT 'yes'::text AS answer`)
 	info, err := os.Stat(first.SocketDir())
 	if err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("socket folder: %v, %v", info, err)
+		t.Errorf("socket folder: got %v, %v; want the mode 0700", info, err)
 	}
 	if got, err := query(first.URL("postgres", "postgres"), `SELECT current_setting('listen_addresses') || current_setting('fsync')`); err != nil || got != "on" {
 		t.Errorf("listen_addresses and fsync: got %q, %v; want on", got, err)
@@ -71,7 +71,7 @@ func TestStart_LongPath_UsesShortSocketPath(t *testing.T) {
 	t.Parallel()
 	server := start(t, embedded.Options{Dir: filepath.Join(t.TempDir(), strings.Repeat("long/", 30))})
 	if len(server.SocketDir()) > 90 {
-		t.Errorf("socket in %s", server.SocketDir())
+		t.Errorf("folder of the socket: got %s with %d bytes, want at most 90", server.SocketDir(), len(server.SocketDir()))
 	}
 }
 
@@ -85,10 +85,10 @@ func TestStart_SecondProcessAttaches(t *testing.T) {
 		t.Fatal(err)
 	}
 	if attached.Owned() || attached.Done() != nil {
-		t.Error("Owned: got true for an attached server")
+		t.Error("attached server: got Owned true or a channel from Done, want false and nil")
 	}
 	if got, err := query(attached.URL("postgres", "postgres"), `SELECT answer FROM seen`); err != nil || got != "by both" {
-		t.Errorf("query on the attached server: got %q, %v", got, err)
+		t.Errorf("query on the attached server: got %q, %v; want by both", got, err)
 	}
 	if err := attached.Close(t.Context()); err != nil {
 		t.Error(err)
@@ -165,7 +165,7 @@ func TestStart_AfterKilledOwner_KeepsCommittedData(t *testing.T) {
 			owner.kill()
 			again := start(t, embedded.Options{Dir: dir})
 			if !again.Owned() {
-				t.Error("Start attached to the server of a killed owner")
+				t.Error("Start after the owner was killed: got an attached server, want an owned one")
 			}
 			if got, err := query(again.URL("postgres", "postgres"), `SELECT answer FROM kept`); err != nil || got != "yes" {
 				t.Errorf("query after the crash: got %q, %v; want yes", got, err)
@@ -174,7 +174,7 @@ func TestStart_AfterKilledOwner_KeepsCommittedData(t *testing.T) {
 	}
 }
 
-// TestServer_DiesWithKilledOwner covers an owner that nobody restarts.
+// TestServer_DiesWithKilledOwner kills the owner and starts no new one.
 func TestServer_DiesWithKilledOwner(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -213,16 +213,16 @@ func TestStart_RejectsForeignDataFolder(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "data"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	precious := filepath.Join(dir, "data", "thesis.txt")
-	if err := os.WriteFile(precious, []byte("all of it"), 0o600); err != nil {
+	foreign := filepath.Join(dir, "data", "thesis.txt")
+	if err := os.WriteFile(foreign, []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := embedded.Start(t.Context(), embedded.Options{Dir: dir}); err == nil {
 		_ = s.Close(t.Context())
 		t.Error("Start in a folder with other files: got no error")
 	}
-	if _, err := os.Stat(precious); err != nil {
-		t.Error(err)
+	if _, err := os.Stat(foreign); err != nil {
+		t.Errorf("file of somebody else in the data folder: got %v, want it unchanged", err)
 	}
 }
 

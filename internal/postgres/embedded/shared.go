@@ -71,12 +71,12 @@ func Join(ctx context.Context, opts Options) (*Server, error) {
 		return nil, err
 	}
 	defer func() { _ = lock.Release() }()
-	generations, err := filepath.Glob(filepath.Join(base, "g-*"))
+	serverDirs, err := filepath.Glob(filepath.Join(base, "g-*"))
 	if err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
-	for _, dir := range generations {
-		s, err := joinGeneration(ctx, opts, dir)
+	for _, dir := range serverDirs {
+		s, err := joinServer(ctx, opts, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -118,9 +118,9 @@ func waitForLock(ctx context.Context, path string) (*filelock.Lock, error) {
 	}
 }
 
-// joinGeneration joins one shared server. It returns nil if the server cannot be joined,
-// and removes what a dead server left.
-func joinGeneration(ctx context.Context, opts Options, dir string) (*Server, error) {
+// joinServer joins the shared server of a folder g-…. It returns nil if the server cannot be
+// joined. If the server ended without removing its folder, joinServer removes it.
+func joinServer(ctx context.Context, opts Options, dir string) (*Server, error) {
 	users, err := os.OpenFile(filepath.Join(dir, "users"), os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	if err == nil {
 		s := &Server{member: users}
@@ -222,7 +222,8 @@ func startShared(ctx context.Context, opts Options, base string, acct account) (
 	}
 }
 
-// openUsers opens the write end, which blocks until the supervisor reads.
+// openUsers opens the write end of the pipe `users`. It waits until the supervisor has
+// opened the read end.
 func openUsers(ctx context.Context, path string, exited <-chan struct{}) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
@@ -243,7 +244,8 @@ func openUsers(ctx context.Context, path string, exited <-chan struct{}) (*os.Fi
 }
 
 // testRunnerPID returns the process id of the go command that runs this test. It is empty if
-// there is none, or no /proc to see when it ends.
+// another program runs the test, or if there is no /proc, in which the supervisor sees
+// whether the command still runs.
 func testRunnerPID() string {
 	ppid := os.Getppid()
 	comm, err := os.ReadFile("/proc/" + strconv.Itoa(ppid) + "/comm")

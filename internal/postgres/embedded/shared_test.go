@@ -21,8 +21,8 @@ func sharedDir(t *testing.T) string {
 	return dir
 }
 
-// workers counts the processes whose working folder is dir or below it.
-func workers(dir string) int {
+// processesBelow returns the number of processes whose working folder is dir or below it.
+func processesBelow(dir string) int {
 	n := 0
 	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, l := range links {
@@ -33,7 +33,8 @@ func workers(dir string) int {
 	return n
 }
 
-func generations(dir string) int {
+// serverDirs returns the number of shared servers with a folder in dir.
+func serverDirs(dir string) int {
 	list, _ := filepath.Glob(filepath.Join(dir, "g-*"))
 	return len(list)
 }
@@ -57,7 +58,7 @@ func TestJoin_ServerEndsAfterItsLastUser(t *testing.T) {
 		}
 	}
 	second.kill()
-	eventually(t, "the end of the server and its data", func() bool { return generations(dir) == 0 && workers(dir) == 0 })
+	eventually(t, "the end of the server and its data", func() bool { return serverDirs(dir) == 0 && processesBelow(dir) == 0 })
 }
 
 func TestJoin_SoonAfterTheLastUser_ReusesTheServer(t *testing.T) {
@@ -75,7 +76,7 @@ func TestJoin_SoonAfterTheLastUser_ReusesTheServer(t *testing.T) {
 	if err := second.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "the end of the server and its data", func() bool { return generations(dir) == 0 && workers(dir) == 0 })
+	eventually(t, "the end of the server and its data", func() bool { return serverDirs(dir) == 0 && processesBelow(dir) == 0 })
 }
 
 // TestJoin_WhileTheServerEnds has users join around the time when the server ends:
@@ -83,14 +84,14 @@ func TestJoin_SoonAfterTheLastUser_ReusesTheServer(t *testing.T) {
 func TestJoin_WhileTheServerEnds(t *testing.T) {
 	t.Parallel()
 	dir := sharedDir(t)
-	var users []*other
+	var users []*childProcess
 	for range 3 {
 		users = append(users, spawn(t, "join repeatedly", dir, nil))
 	}
 	for _, u := range users {
 		if err := u.cmd.Wait(); err != nil {
-			t.Errorf("a user got a server that did not work: %v", err)
+			t.Errorf("user that joins while the server ends: got %v, want a working server each time", err)
 		}
 	}
-	eventually(t, "the end of the server and its data", func() bool { return generations(dir) == 0 && workers(dir) == 0 })
+	eventually(t, "the end of the server and its data", func() bool { return serverDirs(dir) == 0 && processesBelow(dir) == 0 })
 }

@@ -147,7 +147,7 @@ func pendingFiles(ctx context.Context, q postgres.Querier, files []file) ([]file
 			continue
 		}
 		if f.Version < last[f.Schema] {
-			return nil, fmt.Errorf("migrate: %s is missing below %s %04d: %w", f.Path(), f.Schema, last[f.Schema], ErrGap)
+			return nil, fmt.Errorf("migrate: %s is not applied, but %s %04d is: %w", f.Path(), f.Schema, last[f.Schema], ErrGap)
 		}
 		pending = append(pending, f)
 	}

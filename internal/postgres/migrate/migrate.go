@@ -1,10 +1,13 @@
-// Package migrate brings a database to the schema that this program needs, and
-// reports whether it has it.
+// Package migrate migrates a database to the schema that this program needs, and reports
+// which migrations are pending.
 //
-// It guarantees: migrations only go forward; one run at a time per database (an advisory
-// lock), while databases of one cluster can be migrated concurrently; each file runs in one
-// transaction together with its row in parapet.migrations; a database whose history differs
-// from the files, or that a newer program migrated, is not changed.
+// It guarantees:
+//   - Migrations only go forward.
+//   - An advisory lock allows one run at a time per database. Several databases of one
+//     cluster can be migrated concurrently.
+//   - Each file runs in one transaction, together with its row in parapet.migrations.
+//   - A database whose history differs from the files, or that a newer program migrated, is
+//     not changed.
 package migrate
 
 import (
@@ -96,9 +99,9 @@ func Up(ctx context.Context, url string, opts Options) (Report, error) {
 		return Report{}, err
 	}
 	if len(pending) < len(files) {
-		// The first file also does this, after it has created the extensions, whose
-		// functions remain executable by PUBLIC. Default privileges belong to the creating
-		// role, and this run may use another role than the first.
+		// The first file revokes this privilege for the role that applied it, after it has
+		// created the extensions, whose functions must stay executable by PUBLIC. This run
+		// may use another role, and default privileges apply to one role only.
 		const revoke = `ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC`
 		if _, err := conn.Exec(ctx, revoke); err != nil {
 			return Report{}, fmt.Errorf("migrate: default privileges: %w", err)
@@ -113,7 +116,7 @@ func Up(ctx context.Context, url string, opts Options) (Report, error) {
 	}
 	for _, extra := range opts.Extra {
 		if err := extra(ctx, conn); err != nil {
-			return report, fmt.Errorf("migrate: after the SQL: %w", err)
+			return report, fmt.Errorf("migrate: library migrations: %w", err)
 		}
 	}
 	report.Took = clock.System{}.Now().Sub(started)

@@ -43,7 +43,7 @@ func TestUp_SecondRunAppliesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(first.Applied) == 0 || first.Applied[0].Schema != "parapet" {
-		t.Errorf("first run: got applied %v", first.Applied)
+		t.Errorf("first run: got applied %v, want all migrations, beginning with the schema parapet", first.Applied)
 	}
 	second, err := migrate.Up(t.Context(), db.URL(), pgtest.MigrateOptions())
 	if err != nil || len(second.Applied) != 0 {
@@ -147,7 +147,7 @@ func TestUp_ConcurrentRunsApplyEachFileOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if applied != rows || rows == 0 {
-		t.Errorf("got %d files applied and %d recorded", applied, rows)
+		t.Errorf("concurrent runs: got %d files applied and %d recorded, want equal numbers above 0", applied, rows)
 	}
 }
 
@@ -235,7 +235,7 @@ func TestUp_FreshCluster(t *testing.T) {
 	}
 	var super bool
 	if err := admin.QueryRow(t.Context(), `SELECT rolsuper OR rolcreatedb FROM pg_roles WHERE rolname = 'parapet_wiki'`).Scan(&super); err != nil || super {
-		t.Errorf("parapet_wiki still has SUPERUSER or CREATEDB: %v", err)
+		t.Errorf("parapet_wiki after Up: got SUPERUSER or CREATEDB %t, %v; want false", super, err)
 	}
 	if err := connect(postgres.RoleWiki, opts.RoleSecret); err != nil {
 		t.Error(err)
@@ -325,7 +325,7 @@ func waitFor(f func() error) error {
 func TestHash_ProgramFilesLoad(t *testing.T) {
 	t.Parallel()
 	if hash, err := migrate.Hash(); err != nil || len(hash) != 64 {
-		t.Errorf("Hash: got %s, %v", hash, err)
+		t.Errorf("Hash: got %q, %v; want 64 hex digits", hash, err)
 	}
 	if first := migrations.Schemas()[0]; first != "parapet" {
 		t.Errorf("Schemas: got %s first, want parapet", first)

@@ -76,14 +76,14 @@ func readRoles(ctx context.Context, conn *pgx.Conn, names ...string) ([]roleRow,
 // ensureRoles creates missing roles and corrects those that differ. Before it changes an
 // existing role, it returns a *PrivilegeError if it lacks a privilege for the changes.
 func ensureRoles(ctx context.Context, conn *pgx.Conn, secret string) error {
-	me, err := postgres.One[migrator](ctx, conn, sqlMigrator)
+	current, err := postgres.One[migrator](ctx, conn, sqlMigrator)
 	if err != nil {
 		return fmt.Errorf("migrate: current role: %w", err)
 	}
 	names := make([]string, 0, len(roles()))
 	for _, r := range roles() {
 		names = append(names, r.name)
-		if !me.Superuser && !me.CreateRole {
+		if !current.Superuser && !current.CreateRole {
 			continue
 		}
 		if err := retryLostRace(ctx, func() error { return createRole(ctx, conn, r) }); err != nil {
@@ -94,8 +94,8 @@ func ensureRoles(ctx context.Context, conn *pgx.Conn, secret string) error {
 	if err != nil {
 		return fmt.Errorf("migrate: roles: %w", err)
 	}
-	if missing := me.missingPrivileges(existing, secret != ""); len(missing) > 0 {
-		return &PrivilegeError{Role: me.Name, Statements: missing}
+	if missing := current.missingPrivileges(existing, secret != ""); len(missing) > 0 {
+		return &PrivilegeError{Role: current.Name, Statements: missing}
 	}
 	for _, r := range roles() {
 		if err := retryLostRace(ctx, func() error { return alterRole(ctx, conn, r, secret) }); err != nil {
@@ -107,7 +107,7 @@ func ensureRoles(ctx context.Context, conn *pgx.Conn, secret string) error {
 			continue
 		}
 		if err := retryLostRace(ctx, func() error {
-			_, err := conn.Exec(ctx, postgres.GrantSetRole(me.ServerVersion, me.Name, r.Name))
+			_, err := conn.Exec(ctx, postgres.GrantSetRole(current.ServerVersion, current.Name, r.Name))
 			return err
 		}); err != nil {
 			return fmt.Errorf("migrate: grant %s: %w", r.Name, err)
@@ -116,8 +116,8 @@ func ensureRoles(ctx context.Context, conn *pgx.Conn, secret string) error {
 	return nil
 }
 
-// createRole creates a role that does not exist. Roles that are not superusers
-// may not even name NOSUPERUSER, NOREPLICATION and NOBYPASSRLS, which are the defaults.
+// createRole creates a role unless it exists. It does not name NOSUPERUSER, NOREPLICATION and
+// NOBYPASSRLS: they are the defaults, and only a superuser may name them.
 func createRole(ctx context.Context, conn *pgx.Conn, want role) error {
 	existing, err := readRoles(ctx, conn, want.name)
 	if err != nil || len(existing) > 0 {

@@ -5,12 +5,13 @@ import (
 	"syscall"
 )
 
-// home returns the folder for the server's data: in memory, if there is enough of it.
+// home returns the folder for the server's data: the memory file system if at least 1 GiB
+// of it is free, otherwise the temporary folder.
 func home() string {
-	const memory, enough = "/dev/shm", 1 << 30
+	const memoryDir, requiredBytes = "/dev/shm", 1 << 30
 	var st syscall.Statfs_t
-	if err := syscall.Statfs(memory, &st); err == nil && st.Bavail*uint64(st.Bsize) >= enough {
-		return memory
+	if err := syscall.Statfs(memoryDir, &st); err == nil && st.Bavail*uint64(st.Bsize) >= requiredBytes {
+		return memoryDir
 	}
 	return os.TempDir()
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Link is a proxy to the server that a test can interrupt, to simulate a paused
-// process or a failing network. It forwards connections until the test sets a trap.
+// Link is a proxy to the server that a test can interrupt, to simulate a paused process or a
+// failing network. It forwards connections until a client sends a text for which the test
+// has set a trap.
 type Link struct {
 	listener net.Listener
 	target   func() (net.Conn, error)
@@ -49,7 +50,7 @@ func (d *DB) NewLink(tb testing.TB) *Link {
 // its socket.
 func NewLinkTo(tb testing.TB, host string, port uint16) *Link {
 	tb.Helper()
-	network, address := pgxAddress(host, port)
+	network, address := dialAddress(host, port)
 	listener, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatalf("pgtest: %v", err)
@@ -72,7 +73,8 @@ func (l *Link) Close() {
 	}
 }
 
-func pgxAddress(host string, port uint16) (network, address string) {
+// dialAddress returns the arguments of net.Dial for a server.
+func dialAddress(host string, port uint16) (network, address string) {
 	p := portText(port)
 	if filepath.IsAbs(host) {
 		return "unix", filepath.Join(host, ".s.PGSQL."+p)
@@ -96,15 +98,15 @@ func (l *Link) URL(tb testing.TB, address string) string {
 	return u.String()
 }
 
-// PauseAfter delays everything that the client sends after the chunk with the mark, as
-// if the client's process were paused. triggered is closed when that happens; release lets
-// the connection continue.
+// PauseAfter delays everything that the client sends after the chunk that contains mark, as
+// if the client's process were paused. The channel triggered is closed when the pause
+// begins. The function release lets the connection continue.
 func (l *Link) PauseAfter(mark string) (triggered <-chan struct{}, release func()) {
 	return l.set(&trap{mark: []byte(mark), requests: true})
 }
 
-// LoseResponseTo drops the server's responses from the chunk with the mark on. The
-// connection stays open until release, which cuts it.
+// LoseResponseTo drops the server's responses to the chunk that contains mark, and to
+// everything after it. The connection stays open until release cuts it.
 func (l *Link) LoseResponseTo(mark string) (triggered <-chan struct{}, release func()) {
 	return l.set(&trap{mark: []byte(mark)})
 }
@@ -143,21 +145,21 @@ func (l *Link) accept() {
 		l.mu.Lock()
 		l.open[client], l.open[server] = true, true
 		l.mu.Unlock()
-		go l.pass(client, server)
+		go l.forward(client, server)
 	}
 }
 
-// pass forwards one connection.
-func (l *Link) pass(client, server net.Conn) {
-	var lost sync.Mutex
-	var lostFrom *trap
+// forward forwards one connection in both directions until it ends.
+func (l *Link) forward(client, server net.Conn) {
+	var mu sync.Mutex
+	var losing *trap
 	go func() {
 		buf := make([]byte, 64<<10)
 		for {
 			n, err := server.Read(buf)
-			lost.Lock()
-			t := lostFrom
-			lost.Unlock()
+			mu.Lock()
+			t := losing
+			mu.Unlock()
 			if t != nil {
 				<-t.release
 				break
@@ -180,9 +182,9 @@ func (l *Link) pass(client, server net.Conn) {
 		n, err := client.Read(buf)
 		t := l.trigger(buf[:n])
 		if t != nil && !t.requests {
-			lost.Lock()
-			lostFrom = t
-			lost.Unlock()
+			mu.Lock()
+			losing = t
+			mu.Unlock()
 		}
 		if n > 0 {
 			if _, werr := io.Copy(server, bytes.NewReader(buf[:n])); werr != nil {

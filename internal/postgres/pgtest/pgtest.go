@@ -1,10 +1,10 @@
 // Package pgtest provides tests with real, migrated databases.
 //
-// All test processes that run concurrently share one server. The first starts it, on a
-// memory file system if there is room, and it ends after the last, even if they are
-// killed. A template is migrated once per set of migrations. New clones it for a test in
-// about 50 ms and drops the clone afterwards; Tx is cheaper: a transaction that is rolled
-// back. Tests that use the package can run in parallel.
+// All test processes that run concurrently share one server. The first process starts it,
+// on a memory file system if there is room. The server ends after the last process, even if
+// the processes are killed. A template database is migrated once per set of migrations. New
+// clones it for a test in about 50 ms and drops the clone afterwards. Tx is cheaper: it
+// returns a transaction that is rolled back. Tests that use the package can run in parallel.
 //
 // Without PostgreSQL, tests fail instead of being skipped, because they verify the
 // isolation of tenants.
@@ -36,8 +36,8 @@ type DB struct {
 	name   string
 }
 
-// testServer is the state that the tests of one process share. It lives as long as the
-// process, because no shorter scope spans several tests.
+// testServer is the connection to the server that the tests of one process share. It exists
+// until the process ends.
 type testServer struct {
 	server   *embedded.Server
 	template string
@@ -47,20 +47,21 @@ type testServer struct {
 	pools  map[string]*postgres.Pool
 }
 
-var process = sync.OnceValues(start)
+// joined returns the testServer of this process.
+var joined = sync.OnceValues(start)
 
 // New returns a separate database that contains only the rows of the migrations. It is
 // dropped when the test ends.
 func New(tb testing.TB) *DB {
 	tb.Helper()
-	k := get(tb)
-	return k.copyOf(tb, k.template)
+	s := get(tb)
+	return s.copyOf(tb, s.template)
 }
 
 // copyOf copies a template. The copy is dropped when the test ends.
-func (k *testServer) copyOf(tb testing.TB, template string) *DB {
+func (s *testServer) copyOf(tb testing.TB, template string) *DB {
 	tb.Helper()
-	db, err := k.clone(tb.Context(), template)
+	db, err := s.clone(tb.Context(), template)
 	if err != nil {
 		tb.Fatalf("pgtest: %v", err)
 	}
@@ -91,31 +92,31 @@ func NewTemplate(fill func(ctx context.Context, db *DB) error) *Template {
 // itself is removed with the server.
 func (t *Template) New(tb testing.TB) *DB {
 	tb.Helper()
-	k := get(tb)
+	s := get(tb)
 	t.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 3*time.Minute)
 		defer cancel()
 		var db *DB
-		if db, t.err = k.clone(ctx, k.template); t.err != nil {
+		if db, t.err = s.clone(ctx, s.template); t.err != nil {
 			return
 		}
 		if t.err = t.fill(ctx, db); t.err == nil {
-			t.err = k.admin(ctx, "ALTER DATABASE "+db.name+" WITH ALLOW_CONNECTIONS false")
+			t.err = s.admin(ctx, "ALTER DATABASE "+db.name+" WITH ALLOW_CONNECTIONS false")
 		}
 		t.name = db.name
 	})
 	if t.err != nil {
 		tb.Fatalf("pgtest: template: %v", t.err)
 	}
-	return k.copyOf(tb, t.name)
+	return s.copyOf(tb, t.name)
 }
 
 // Empty returns a separate database without any migration, for tests of migrations.
 func Empty(tb testing.TB) *DB {
 	tb.Helper()
-	k := get(tb)
-	db := &DB{server: k.server, name: databaseName("e")}
-	if err := k.admin(tb.Context(), "CREATE DATABASE "+db.name+" TEMPLATE template0"); err != nil {
+	s := get(tb)
+	db := &DB{server: s.server, name: databaseName("e")}
+	if err := s.admin(tb.Context(), "CREATE DATABASE "+db.name+" TEMPLATE template0"); err != nil {
 		tb.Fatalf("pgtest: %v", err)
 	}
 	tb.Cleanup(func() {
@@ -144,8 +145,8 @@ func Tx(tb testing.TB, role, tenant string) *postgres.Tx {
 // share, for tests that commit nothing.
 func Shared(tb testing.TB, role string) *postgres.Pool {
 	tb.Helper()
-	k := get(tb)
-	pool, err := k.sharedPool(role)
+	s := get(tb)
+	pool, err := s.sharedPool(role)
 	if err != nil {
 		tb.Fatalf("pgtest: %v", err)
 	}
@@ -192,8 +193,8 @@ func (d *DB) PoolWith(tb testing.TB, cfg postgres.Config) *postgres.Pool {
 }
 
 // Owner opens a pool of the superuser, which row-level security does not restrict. Use it
-// to prepare and inspect data, not for the code under test. It waits long for a
-// connection, so a busy machine fails no test.
+// to prepare and inspect data, not for the code under test. It waits up to a minute for a
+// connection, so that tests pass on a busy machine.
 func (d *DB) Owner(tb testing.TB) *postgres.Pool {
 	tb.Helper()
 	return d.PoolWith(tb, postgres.Config{URL: d.RoleURL(d.server.Superuser()), MaxConns: 4, AcquireTimeout: time.Minute, LockTimeout: time.Minute})
@@ -211,11 +212,11 @@ func (d *DB) drop(ctx context.Context) error {
 
 func get(tb testing.TB) *testServer {
 	tb.Helper()
-	k, err := process()
+	s, err := joined()
 	if err != nil {
 		tb.Fatalf("pgtest: %v", err)
 	}
-	return k
+	return s
 }
 
 // start joins the server and creates the template, once per process.
@@ -229,35 +230,35 @@ func start() (*testServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &testServer{server: server, pools: make(map[string]*postgres.Pool)}
-	if err := k.ensureTemplate(ctx); err != nil {
+	s := &testServer{server: server, pools: make(map[string]*postgres.Pool)}
+	if err := s.ensureTemplate(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("template: %w", err), server.Close(ctx))
 	}
-	return k, nil
+	return s, nil
 }
 
 // ensureTemplate migrates the template unless another process has done so.
-func (k *testServer) ensureTemplate(ctx context.Context) error {
+func (s *testServer) ensureTemplate(ctx context.Context) error {
 	hash, err := migrate.Hash()
 	if err != nil {
 		return err
 	}
-	k.template = "template_" + hash[:16]
-	conn, err := pgx.Connect(ctx, k.server.URL("postgres", k.server.Superuser()))
+	s.template = "template_" + hash[:16]
+	conn, err := pgx.Connect(ctx, s.server.URL("postgres", s.server.Superuser()))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	// The lock ends with the connection: a killed migration is started again.
-	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock(hashtext($1))`, k.template); err != nil {
+	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock(hashtext($1))`, s.template); err != nil {
 		return err
 	}
 	var exists bool
-	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_catalog.pg_database WHERE datname = $1)`, k.template).Scan(&exists)
+	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_catalog.pg_database WHERE datname = $1)`, s.template).Scan(&exists)
 	if err != nil || exists {
 		return err
 	}
-	building := k.template + "_building"
+	building := s.template + "_building"
 	for _, sql := range []string{
 		"DROP DATABASE IF EXISTS " + building + " WITH (FORCE)",
 		"CREATE DATABASE " + building + " TEMPLATE template0",
@@ -266,12 +267,12 @@ func (k *testServer) ensureTemplate(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := migrate.Up(ctx, k.server.URL(building, k.server.Superuser()), MigrateOptions()); err != nil {
+	if _, err := migrate.Up(ctx, s.server.URL(building, s.server.Superuser()), MigrateOptions()); err != nil {
 		return err
 	}
 	for _, sql := range []string{
 		"ALTER DATABASE " + building + " WITH ALLOW_CONNECTIONS false",
-		"ALTER DATABASE " + building + " RENAME TO " + k.template,
+		"ALTER DATABASE " + building + " RENAME TO " + s.template,
 	} {
 		if _, err := conn.Exec(ctx, sql); err != nil {
 			return err
@@ -285,14 +286,14 @@ func MigrateOptions() migrate.Options {
 	return migrate.Options{Extra: []func(context.Context, *pgx.Conn) error{riverschema.Migrate}}
 }
 
-func (k *testServer) clone(ctx context.Context, template string) (*DB, error) {
-	db := &DB{server: k.server, name: databaseName("t")}
-	err := k.admin(ctx, "CREATE DATABASE "+db.name+" TEMPLATE "+template+" STRATEGY FILE_COPY")
+func (s *testServer) clone(ctx context.Context, template string) (*DB, error) {
+	db := &DB{server: s.server, name: databaseName("t")}
+	err := s.admin(ctx, "CREATE DATABASE "+db.name+" TEMPLATE "+template+" STRATEGY FILE_COPY")
 	return db, err
 }
 
-func (k *testServer) admin(ctx context.Context, sql string) error {
-	conn, err := pgx.Connect(ctx, k.server.URL("postgres", k.server.Superuser()))
+func (s *testServer) admin(ctx context.Context, sql string) error {
+	conn, err := pgx.Connect(ctx, s.server.URL("postgres", s.server.Superuser()))
 	if err != nil {
 		return err
 	}
@@ -303,28 +304,28 @@ func (k *testServer) admin(ctx context.Context, sql string) error {
 
 // sharedPool opens a pool on the shared clone. Neither is released: both end with the
 // server, which ends after the last process.
-func (k *testServer) sharedPool(role string) (*postgres.Pool, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.shared == nil {
-		db, err := k.clone(context.Background(), k.template)
+func (s *testServer) sharedPool(role string) (*postgres.Pool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shared == nil {
+		db, err := s.clone(context.Background(), s.template)
 		if err != nil {
 			return nil, err
 		}
-		k.shared = db
+		s.shared = db
 	}
-	if pool := k.pools[role]; pool != nil {
+	if pool := s.pools[role]; pool != nil {
 		return pool, nil
 	}
 	pool, err := postgres.Open(context.Background(), postgres.Config{
-		URL: k.shared.RoleURL(role), MaxConns: int32(max(16, 2*runtime.GOMAXPROCS(0))), TenantConns: 1000,
+		URL: s.shared.RoleURL(role), MaxConns: int32(max(16, 2*runtime.GOMAXPROCS(0))), TenantConns: 1000,
 		// Parallel tests wait for connections, which is not what they test.
 		AcquireTimeout: time.Minute, LockTimeout: time.Minute,
 	})
 	if err != nil {
 		return nil, err
 	}
-	k.pools[role] = pool
+	s.pools[role] = pool
 	return pool, nil
 }
 

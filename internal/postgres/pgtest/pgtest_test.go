@@ -33,7 +33,7 @@ func TestTx_RunsAsRoleInTenant(t *testing.T) {
 		t.Fatal(err)
 	}
 	if role != postgres.RoleTracker || got != tenant {
-		t.Fatalf("Tx: got role %s in tenant %s", role, got)
+		t.Fatalf("Tx: got role %s in tenant %s, want %s in %s", role, got, postgres.RoleTracker, tenant)
 	}
 }
 

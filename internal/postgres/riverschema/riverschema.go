@@ -23,7 +23,7 @@ GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA river TO parapet_jobs;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA river TO parapet_jobs;
 REVOKE INSERT, UPDATE, DELETE ON river.river_migration FROM parapet_jobs;`
 
-// Migrate brings River's schema to the version of the library. It is a hook for
+// Migrate migrates River's schema to the version of the library. It is a hook for
 // migrate.Options.Extra. Each version runs in a separate transaction, because a
 // new enum value cannot be used in the transaction that adds it.
 func Migrate(ctx context.Context, conn *pgx.Conn) error {

@@ -28,8 +28,8 @@ allow if {
 	_has_grant
 }
 
-# Audit entries have permissions of their own (audit.read.*), which do not compare the
-# clearance with the classification.
+# Audit entries have permissions of their own (audit.read.*). Instead of the clearance,
+# the scopes of these permissions decide which entries are readable.
 allow if {
 	scopes := data.parapet.audit.scopes[input.permission]
 	_in_tenant
@@ -48,7 +48,7 @@ _project_allowed if input.actor.all_projects == true
 
 _project_allowed if input.resource.project in input.actor.projects
 
-# A delegation for an initiative includes the initiative itself, which belongs to no project.
+# An initiative belongs to no project. A delegation in the scope of the initiative includes it.
 _project_allowed if {
 	input.resource.type == "initiative"
 	input.resource.id in input.actor.initiatives
@@ -109,8 +109,8 @@ _has_own_grant if input.resource.project in input.actor.grants[input.permission]
 # METADATA
 # title: Delegations that allow the request
 # description: >
-#   Evaluated if the subject itself is denied. Contains each delegation whose delegated
-#   subject passes the rule allow. One is enough to allow the request.
+#   Evaluated if the rule allow denies the subject itself. Contains each delegation whose
+#   delegated subject the rule allows. One is enough to allow the request.
 # scope: document
 # entrypoint: true
 behalf contains {"delegation": delegated.delegation, "delegator": delegated.id} if {
@@ -175,7 +175,7 @@ visible if {
 # title: Access apart from the permission
 # description: >
 #   True if the record is visible and no caveat forbids the request. Used by rules of
-#   other packages that check the identity of the subject instead of a permission.
+#   other packages that compare the subject's id instead of checking a permission.
 # scope: document
 default permitted_by_caveats := false
 

@@ -2,10 +2,10 @@
 # title: Account administration
 # description: >
 #   Decides what an administrator may do to another account and what users may do to
-#   their own. Administrators can restore or take over only accounts whose permissions
-#   they hold themselves, in every tenant, including received delegations. parapet.access
-#   decides separately whether the caller has the operation's permission. Each verdict
-#   is an object: allow, and for a denial the error code and the reasons.
+#   their own. Administrators can restore or take over an account only if they hold all of
+#   its permissions in every tenant. Permissions that were delegated to the account count.
+#   parapet.access decides separately whether the caller has the operation's permission.
+#   Each verdict is an object: allow, and for a denial the error code and the reasons.
 # schemas:
 #   - input: schema.accounts.input
 package parapet.accounts
@@ -205,8 +205,8 @@ _conflict(reason) := _deny("CONFLICT", reason)
 
 _deny(code, reason) := {"allow": false, "code": code, "reasons": [reason]}
 
-# An account without a password has no holder yet: an administrator chose its address,
-# also the first one.
+# An account that never had a password has no holder yet: an administrator chose its
+# address, including the one that the account was created with.
 _holder_uses_address if {
 	input.account.has_password == true
 	input.account.address_confirmed == true
@@ -291,8 +291,9 @@ _covers_all(caller, granted) if {
 	}
 }
 
-# A user who controls an account can access its own records. The caller
-# therefore needs the permission without .own, if it exists.
+# The permission that the caller needs to control an account that holds a permission.
+# Control over an account gives access to its records, so for P.own the caller needs P, if
+# the catalogue contains P.
 _permission_to_control(permission) := "audit.read.tenant" if permission == "audit.read.own"
 
 else := base if {

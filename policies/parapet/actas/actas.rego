@@ -9,7 +9,7 @@
 package parapet.actas
 
 # METADATA
-# title: Choose the tenant of a request
+# title: Act in the target tenant
 # scope: document
 # entrypoint: true
 default verdict := {"allow": false, "code": "FORBIDDEN", "reasons": ["not_own_tenant"]}

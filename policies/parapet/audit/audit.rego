@@ -42,7 +42,8 @@ includes(scopes) if {
 # METADATA
 # title: True if the classification is null or UNCLASSIFIED
 # description: >
-#   A missing classification does not count: the input always contains it, even if null.
+#   False if the classification is missing: the input of an audit entry always contains
+#   it, and it is null if the entry has none.
 # scope: document
 unclassified if input.resource.classification == null
 

@@ -11,8 +11,8 @@ package parapet.clearance
 # METADATA
 # title: True if the clearance is sufficient for the classification
 # description: >
-#   Compares input.clearance, which may be absent, with input.classification. Tests
-#   compare the implementations in Go and SQL with this rule.
+#   Compares input.clearance, which may be absent, with input.classification. The rule is
+#   the reference for tests of the implementations in Go and SQL.
 # scope: document
 # entrypoint: true
 default may_read := false

@@ -125,7 +125,7 @@ _not_delegable contains permission if {
 	not _is_delegable(permission)
 }
 
-# P.own can be delegated if P or P.own can, because holding P includes P.own.
+# P.own can be delegated if P or P.own is delegable, because holding P includes P.own.
 _is_delegable(permission) if {
 	some name in {permission, trim_suffix(permission, ".own")}
 	not endswith(trim_suffix(permission, ".own"), ".own")
@@ -148,8 +148,8 @@ _caller_lacks contains permission if {
 	not _caller_holds(permission)
 }
 
-# The caller must hold the permission itself for a record of the delegator in the scope of
-# the delegation. Permissions that were delegated to the caller do not count.
+# The caller's own role assignments must grant the permission for a record of the delegator
+# in the scope of the delegation. Permissions that were delegated to the caller do not count.
 _caller_holds(permission) if {
 	request := {
 		"permission": trim_suffix(permission, ".own"),

@@ -24,7 +24,7 @@ verdict := _deny("CONFLICT", "service_principal_role") if {
 	input.recipient.kind == "SERVICE"
 }
 
-else := _deny("CONFLICT", "global_role") if not _standard_roles
+else := _deny("CONFLICT", "global_role") if not _all_roles_standard
 
 else := _deny_permission(min(_caller_lacks)) if count(_caller_lacks) > 0
 
@@ -45,9 +45,9 @@ else := {"allow": true, "reasons": []}
 # METADATA
 # title: True if a subject can grant a permission in a scope
 # description: >
-#   The subject must hold the permission for a record that only this scope contains.
-#   Everybody can grant a permission that has no effect in the tenant: one that the
-#   catalogue does not list, or a platform permission outside a programme office.
+#   The subject must hold the permission for an example record to which only this scope
+#   applies. Everybody can grant a permission that has no effect in the tenant: one that
+#   the catalogue does not list, or a platform permission outside a programme office.
 covers(_, permission, _) if {
 	is_string(permission)
 	not data.parapet.catalogue.permissions[permission]
@@ -70,13 +70,14 @@ covers(actor, permission, scope) if {
 	access.allow with input as request
 }
 
-# Requests to read audit entries use the name audit.read for all scopes.
+# The name that a request uses for a granted permission: audit.read for every scope of
+# audit.read, and P for P.own.
 _requested_permission(permission) := "audit.read" if startswith(permission, "audit.read.")
 
 else := trim_suffix(permission, ".own")
 
-# For P.own, the subject is both creator and owner of the record: the catalogue declares
-# which of the two counts.
+# The example record. For P.own, the subject is both its creator and its owner, because
+# the catalogue declares which of the two counts.
 _record(actor, permission) := object.union(
 	{"type": "permission", "tenant": actor.tenant, "classification": _classification(permission)},
 	{"creator": actor.id, "owner": actor.id},
@@ -109,14 +110,14 @@ _grants_listed if {
 	}
 }
 
-_standard_roles if {
+_all_roles_standard if {
 	is_array(input.roles)
 	every role in input.roles {
 		role.kind == "STANDARD"
 	}
 }
 
-# These conditions are separate rules, because "not" of an expression with an undefined
+# The next conditions are separate rules, because "not" of an expression with an undefined
 # argument is undefined. The denial would then be undefined, too.
 _raises_clearance if not _clearance_not_higher
 

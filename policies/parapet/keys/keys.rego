@@ -156,8 +156,8 @@ _is_session_of_person if {
 	input.actor.kind == "HUMAN"
 }
 
-# Requires the permission in the assignments on record. An API key needs it in its own
-# snapshot of roles, too.
+# Requires the permission in the assignments on record. If the caller uses an API key, the
+# roles in the key must grant it, too.
 _may_manage_service_keys(effect) if {
 	_no_caveat_forbids(effect)
 	input.actor.kind == "HUMAN"

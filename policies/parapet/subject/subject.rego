@@ -2,9 +2,9 @@
 # title: The subject of a request
 # description: >
 #   Computes the subject from a verified token and the records of the target tenant:
-#   effective roles, permissions with their scopes, readable tiers and caveats. It is
-#   evaluated once per token and state of the tenant's grants. The other packages read
-#   the result as input.actor.
+#   effective roles, permissions with their scopes, readable tiers and caveats. The result
+#   is cached until the token or the tenant's grants change. The other packages read it
+#   as input.actor.
 # schemas:
 #   - input: schema.subject.input
 package parapet.subject
@@ -95,9 +95,9 @@ _source := "stored" if {
 _kind_is_known if _kind in {"HUMAN", "SERVICE", "AGENT"}
 
 # An absent or unrecognised clearance is UNCLASSIFIED.
-default _claim := "UNCLASSIFIED"
+default _token_clearance := "UNCLASSIFIED"
 
-_claim := clearance.tier(input.token.clearance)
+_token_clearance := clearance.tier(input.token.clearance)
 
 default _stored_clearance := "UNCLASSIFIED"
 
@@ -105,9 +105,9 @@ _stored_clearance := clearance.tier(input.stored.clearance)
 
 default _clearance := "UNCLASSIFIED"
 
-_clearance := _claim if _source == "token"
+_clearance := _token_clearance if _source == "token"
 
-_clearance := clearance.lower(_claim, _stored_clearance) if _source == "both"
+_clearance := clearance.lower(_token_clearance, _stored_clearance) if _source == "both"
 
 _clearance := _stored_clearance if _source == "stored"
 
@@ -193,7 +193,7 @@ _platform_allowed(entry) if not entry.platform
 
 _platform_allowed(_) if _tenant_type == "PROGRAMME_OFFICE"
 
-# Maps permission names as granted, with or without .own, to their scopes.
+# Maps each granted permission name, with or without .own, to its scopes.
 _permission_scopes[permission] contains scope if {
 	_caveats_known
 	some role, scopes in _effective_scopes
@@ -203,9 +203,10 @@ _permission_scopes[permission] contains scope if {
 
 _grants := _grants_of(_permission_scopes)
 
-# A grant of P.own creates an entry for P, because requests name P, and one for P.own. If
-# the subject holds both, the second object overrides the first: it adds "own" to the
-# scopes of P. In the entry for P.own, only "own" has scopes.
+# Requests name the permission P, never P.own. A grant of P.own therefore creates two
+# entries: one for P.own, in which only "own" has scopes, and one for P, which contains
+# the scopes of P and, as "own", those of P.own. If the subject holds both permissions,
+# the second object below overrides the entry for P of the first.
 _grants_of(permission_scopes) := object.union(
 	{permission: _grant_of_scopes(scopes) |
 		some permission, scopes in permission_scopes
@@ -217,8 +218,8 @@ _grants_of(permission_scopes) := object.union(
 		endswith(name, ".own")
 		not startswith(name, "audit.read.")
 		base := trim_suffix(name, ".own")
-		some permission, wider in {base: object.get(permission_scopes, base, set()), name: set()}
-		grant := object.union(_grant_of_scopes(wider), {"own": _grant_of_scopes(scopes)})
+		some permission, scopes_without_own in {base: object.get(permission_scopes, base, set()), name: set()}
+		grant := object.union(_grant_of_scopes(scopes_without_own), {"own": _grant_of_scopes(scopes)})
 	},
 )
 
@@ -233,25 +234,24 @@ _ids_with_prefix(scopes, prefix) := {trim_prefix(scope, prefix) |
 	startswith(scope, prefix)
 }
 
-_audit[literal] := _grant_of_scopes(scopes) if {
+_audit[audit_scope] := _grant_of_scopes(scopes) if {
 	some name, scopes in _permission_scopes
 	startswith(name, "audit.read.")
-	literal := trim_prefix(name, "audit.read.")
+	audit_scope := trim_prefix(name, "audit.read.")
 }
 
-# The names that the program can check before it loads a record: a request whose
-# permission is not among them is denied.
+# The permissions that the subject holds in any scope. The program denies a request for
+# another permission before it loads the record.
 _holds contains name if some name in object.keys(_grants)
 
 _holds contains name if {
-	some name, literals in data.parapet.audit.scopes
-	some literal in literals
-	_audit[literal]
+	some name, audit_scopes in data.parapet.audit.scopes
+	some audit_scope in audit_scopes
+	_audit[audit_scope]
 }
 
-# The permissions that the assignments on record grant in the scope of the tenant. The
-# roles in the token do not count here: these permissions decide who may issue keys for
-# service principals.
+# The permissions that the assignments on record grant in the scope of the tenant. They
+# decide who may issue keys for service principals, so the roles in the token do not count.
 _stored_permissions contains permission if {
 	_caveats_known
 	_source != "none"
@@ -272,8 +272,8 @@ _admin if {
 	_permission_scopes[permission]
 }
 
-# All caveats apply: two that exclude each other allow nothing. The list must be present.
-# An unknown caveat denies everything.
+# True if the list of caveats is present and every caveat in it is known. Otherwise
+# everything is denied. All caveats apply, so two that exclude each other allow nothing.
 default _caveats_known := false
 
 _caveats_known if {
@@ -333,8 +333,8 @@ _projects contains project if {
 }
 
 # One delegated subject for each active delegation. It has the delegator's id, so the
-# delegator's records count as its own, and those of the listed permissions that the
-# delegator holds. It has the lower clearance of the two users, and the tenant and the
+# delegator's records count as its own. Of the listed permissions, it has those that the
+# delegator holds. It has the lower of the two users' clearances, and the tenant and the
 # caveats of the caller. A caller without roles in the tenant has no delegated subjects.
 _delegated_subjects contains delegated if {
 	_caveats_known
@@ -374,9 +374,9 @@ _is_active(delegation) if {
 	delegation.delegator.membership == "ACTIVE"
 }
 
-# Maps each listed permission to the scopes in which the delegator's own role assignments
-# grant it now. Permissions that the delegator received by delegation do not count. A
-# delegator who holds P can delegate P.own.
+# Maps each listed permission to the scopes in which the delegator's role assignments grant
+# it now. Permissions that were delegated to the delegator do not count. A delegator who
+# holds P can delegate P.own.
 _delegated_scopes(delegation) := {permission: scopes |
 	some permission in delegation.permissions
 	is_string(permission)

@@ -91,8 +91,8 @@ else := _verdict_without_ownership(input.permission, "read")
 # METADATA
 # title: Start the run of an agent
 # description: >
-#   Evaluated by the system before it starts a queued run, without a subject. Checks
-#   again that the agent can be assigned the task: this may have changed since the
+#   The system evaluates it before it starts a queued run. There is no subject. Checks again
+#   that the agent can be assigned the task, because this may have changed since the
 #   assignment.
 # scope: document
 # entrypoint: true
@@ -197,14 +197,15 @@ _acting_is_assignee if {
 	input.assignee == input.acting
 }
 
-# The first reason why the candidate cannot be assigned the record.
+# The first reason why the candidate cannot be assigned the record. Undefined if there is
+# none.
 _unassignable_reason := "not_an_active_member" if not _is_active_member
 
 else := _unsuitable_reason
 
 _unsuitable_reason := "service_principal" if not _person_or_agent
 
-else := "guest_customer" if not _is_no_guest
+else := "guest_customer" if not _is_not_guest
 
 else := "agent_not_allowed" if not _agents_allowed
 
@@ -238,7 +239,7 @@ _person_or_agent if input.candidate.kind in {"AGENT", "HUMAN"}
 
 # The role Guest Customer counts in any scope. Denies if the list of roles is missing or
 # an entry has no name.
-_is_no_guest if {
+_is_not_guest if {
 	is_array(input.candidate.roles)
 	every role in input.candidate.roles {
 		is_string(role.name)

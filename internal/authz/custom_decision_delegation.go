@@ -48,7 +48,7 @@ func (q Delegate) document() ast.Value {
 	})
 }
 
-func (q Delegate) about() decisionContext {
+func (q Delegate) logContext() decisionContext {
 	a := workContext(q.Actor, &q.Resource, q.Delegate.ID)
 	a.permission = "delegation.create"
 	return a

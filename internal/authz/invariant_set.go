@@ -13,14 +13,13 @@ import (
 	"parapet/internal/authz/invariant"
 )
 
-// candidate gives the invariants access to a compiled policy set before the engine accepts
-// it.
-type candidate struct{ *evaluator }
+// invariantSet implements invariant.Set for a compiled policy set.
+type invariantSet struct{ *evaluator }
 
 // checkInvariants checks the invariants. The error is a *invariant.Violation if the set
 // breaks one.
 func (v *evaluator) checkInvariants(ctx context.Context) (invariant.Report, error) {
-	report, err := invariant.Check(ctx, candidate{v})
+	report, err := invariant.Check(ctx, invariantSet{v})
 	if err != nil {
 		return report, fmt.Errorf("authz: %w", err)
 	}
@@ -28,11 +27,11 @@ func (v *evaluator) checkInvariants(ctx context.Context) (invariant.Report, erro
 }
 
 // Entrypoints returns the names of the entry points, sorted.
-func (c candidate) Entrypoints() []string { return slices.Sorted(maps.Keys(c.set.queries)) }
+func (c invariantSet) Entrypoints() []string { return slices.Sorted(maps.Keys(c.set.queries)) }
 
 // Eval evaluates an entry point. It returns nil if the result is undefined, which the engine
 // denies.
-func (c candidate) Eval(ctx context.Context, entrypoint string, input ast.Value) (ast.Value, error) {
+func (c invariantSet) Eval(ctx context.Context, entrypoint string, input ast.Value) (ast.Value, error) {
 	query, ok := c.set.queries[entrypoint]
 	if !ok {
 		return nil, fmt.Errorf("there is no entry point %s", entrypoint)
@@ -51,7 +50,7 @@ func (c candidate) Eval(ctx context.Context, entrypoint string, input ast.Value)
 }
 
 // Permissions returns the permissions of the catalogue.
-func (c candidate) Permissions() []invariant.Permission {
+func (c invariantSet) Permissions() []invariant.Permission {
 	var out []invariant.Permission
 	for _, p := range c.set.catalogue.Permissions {
 		out = append(out, invariant.Permission{Name: p.Name, Module: p.Module, Effect: string(p.Effect), Platform: p.Platform})
@@ -60,7 +59,7 @@ func (c candidate) Permissions() []invariant.Permission {
 }
 
 // DefaultRoles returns the permissions of each default role.
-func (c candidate) DefaultRoles() map[string][]string {
+func (c invariantSet) DefaultRoles() map[string][]string {
 	out := map[string][]string{}
 	for _, r := range c.set.catalogue.Roles {
 		out[r.Name] = r.Grants
@@ -69,11 +68,11 @@ func (c candidate) DefaultRoles() map[string][]string {
 }
 
 // Ladder returns the clearance tiers, lowest first.
-func (c candidate) Ladder() []string { return c.set.catalogue.Tiers }
+func (c invariantSet) Ladder() []string { return c.set.catalogue.Tiers }
 
 // Admits reports whether the filter of the permission includes the row. It binds the filter
 // to literal values instead of columns, so it needs no database.
-func (c candidate) Admits(permission string, actor ast.Value, row map[string]string) (bool, error) {
+func (c invariantSet) Admits(permission string, actor ast.Value, row map[string]string) (bool, error) {
 	template, ok := c.set.templates[permission]
 	if !ok {
 		return false, nil // Filter returns an error in this case
@@ -94,7 +93,7 @@ func (c candidate) Admits(permission string, actor ast.Value, row map[string]str
 }
 
 // Residual returns the residual of the rule parapet.access.allow.
-func (c candidate) Residual(ctx context.Context, permission, effect, module string) (invariant.Condition, error) {
+func (c invariantSet) Residual(ctx context.Context, permission, effect, module string) (invariant.Condition, error) {
 	tree, err := c.set.residual(ctx, Permission{Name: permission, Effect: Effect(effect), Module: module})
 	if err != nil {
 		return invariant.Condition{}, err

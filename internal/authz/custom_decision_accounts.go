@@ -87,8 +87,8 @@ type ChangeAccount struct {
 
 func (q ChangeAccount) entrypoint() string { return "parapet/accounts/" + string(q.Change) }
 
-// AddMembership decides whether the actor may add an account of another tenant to a tenant
-// that the actor's tenant administers.
+// AddMembership decides whether the actor may add an account of another home tenant to its
+// own tenant, or to a tenant that its tenant administers.
 type AddMembership struct {
 	Actor   *Subject
 	Account Account
@@ -305,14 +305,14 @@ func (q ChangeRole) document() ast.Value {
 	})
 }
 
-func (q GiveAuthority) about() decisionContext {
+func (q GiveAuthority) logContext() decisionContext {
 	return decisionContext{
 		actor: q.Actor, permission: "role.assign", module: "identity",
 		input: MaskedInput{Effect: Write, Candidate: maskID(q.RecipientID)},
 	}
 }
 
-func (q ChangeAccount) about() decisionContext {
+func (q ChangeAccount) logContext() decisionContext {
 	permission := "user.update"
 	if q.Change == StopMembership || q.Change == RestoreMembership {
 		permission = "membership.update"
@@ -322,46 +322,46 @@ func (q ChangeAccount) about() decisionContext {
 		input: MaskedInput{Effect: Write, Resource: principalResource(q.Account.ID, q.Account.Home)},
 	}
 	if len(q.Holdings) > 0 && q.Change != RestoreMembership {
-		// The record is visible in this tenant and must not reveal what the account holds in
-		// other tenants. The mark is therefore always set.
+		// The decision record is visible in this tenant and must not reveal what the account
+		// holds in other tenants. Omitted is therefore set even if there are none.
 		a.input.Omitted = []string{"holdings in other tenants"}
-		here := q
-		here.Holdings = slices.DeleteFunc(slices.Clone(q.Holdings), func(h Holding) bool { return q.Actor == nil || h.Tenant != q.Actor.tenant })
-		a.recorded = here.document()
+		inTenant := q
+		inTenant.Holdings = slices.DeleteFunc(slices.Clone(q.Holdings), func(h Holding) bool { return q.Actor == nil || h.Tenant != q.Actor.tenant })
+		a.recorded = inTenant.document()
 	}
 	return a
 }
 
-func (q AddMembership) about() decisionContext {
+func (q AddMembership) logContext() decisionContext {
 	return decisionContext{
 		actor: q.Actor, permission: "membership.update", module: "identity",
 		input: MaskedInput{Effect: Write, Resource: principalResource(q.Account.ID, q.Account.Home)},
 	}
 }
 
-func (q CompleteReset) about() decisionContext {
+func (q CompleteReset) logContext() decisionContext {
 	return decisionContext{
 		tenant: q.Account.Home, module: "identity",
 		input: MaskedInput{Effect: Write, Resource: principalResource(q.Account.ID, q.Account.Home)},
 	}
 }
 
-func (q EndSession) about() decisionContext {
+func (q EndSession) logContext() decisionContext {
 	return decisionContext{actor: q.Actor, module: "identity", input: MaskedInput{Effect: Write}}
 }
 
-func (q ChangeOwnCredentials) about() decisionContext {
+func (q ChangeOwnCredentials) logContext() decisionContext {
 	return decisionContext{
 		actor: q.Actor, module: "identity",
 		input: MaskedInput{Effect: Write, Resource: principalResource(q.Account.ID, q.Account.Home)},
 	}
 }
 
-func (q AdministratorNotifications) about() decisionContext {
+func (q AdministratorNotifications) logContext() decisionContext {
 	return decisionContext{actor: q.Actor, module: "identity", input: MaskedInput{Effect: Read}}
 }
 
-func (q ChangeRole) about() decisionContext {
+func (q ChangeRole) logContext() decisionContext {
 	permission := "role.update"
 	switch q.Change {
 	case CreateRole:

@@ -16,11 +16,11 @@ func (e *Engine) Evaluate(ctx context.Context, q CustomDecision) (Verdict, error
 	if !verdict.hidden() {
 		verdict.Explained = v.set.explainVerdict(&verdict)
 	}
-	e.counts.answer(verdict.Allow)
+	e.counts.countDecision(verdict.Allow)
 	e.recordCustomDecision(v.set, q, input, &verdict)
 	if failed != nil {
 		e.counts.failed(failed.reason)
-		e.logger.ErrorContext(ctx, "a policy question got no answer", "reason", failed.reason,
+		e.logger.ErrorContext(ctx, "evaluation of a custom decision failed", "reason", failed.reason,
 			"rule", q.entrypoint(), "revision", v.set.revision, "error", failed.cause)
 		return verdict, failed
 	}
@@ -28,27 +28,27 @@ func (e *Engine) Evaluate(ctx context.Context, q CustomDecision) (Verdict, error
 }
 
 func (v *evaluator) evaluateCustom(ctx context.Context, entrypoint string, input ast.Value) (Verdict, *failure) {
-	refuse := func(f *failure) (Verdict, *failure) {
+	denyFor := func(f *failure) (Verdict, *failure) {
 		return Verdict{Code: "FORBIDDEN", Reasons: []string{f.reason}}, f
 	}
 	query, ok := v.set.queries[entrypoint]
 	if !ok {
-		return refuse(&failure{reason: ReasonUndefined})
+		return denyFor(&failure{reason: ReasonUndefined})
 	}
 	if input == nil {
-		return refuse(&failure{reason: ReasonNoActor})
+		return denyFor(&failure{reason: ReasonNoActor})
 	}
 	value, failed := v.eval(ctx, query, input)
 	if failed != nil {
-		return refuse(failed)
+		return denyFor(failed)
 	}
 	o, ok := value.(ast.Object)
 	if !ok {
-		return refuse(&failure{reason: ReasonType})
+		return denyFor(&failure{reason: ReasonType})
 	}
 	allow, ok := field(o, "allow").(ast.Boolean)
 	if !ok {
-		return refuse(&failure{reason: ReasonType})
+		return denyFor(&failure{reason: ReasonType})
 	}
 	return Verdict{
 		Allow:      bool(allow),
@@ -58,12 +58,12 @@ func (v *evaluator) evaluateCustom(ctx context.Context, entrypoint string, input
 		Field:      text(o, "field"),
 		Days:       number(o, "days"),
 		Cap:        number(o, "cap"),
-		OnBehalfOf: behalfOf(field(o, "on_behalf")),
+		OnBehalfOf: readOnBehalf(field(o, "on_behalf")),
 	}, nil
 }
 
-// withActor builds the input of a custom decision: the subject and the fields that add sets;
-// add may be nil. A nil subject gives an undefined input, which denies.
+// withActor builds the input of a custom decision: the subject, and the fields that the
+// function add inserts. add may be nil. Without a subject, the input is nil, which denies.
 func withActor(actor *Subject, add func(document)) ast.Value {
 	if actor == nil {
 		return nil

@@ -169,34 +169,42 @@ func workContext(actor *Subject, r *Resource, candidate string) decisionContext 
 	}
 }
 
-func (q Assign) about() decisionContext {
+func (q Assign) logContext() decisionContext {
 	a := workContext(q.Actor, &q.Resource, q.Candidate.ID)
 	a.permission = ""
 	return a
 }
 
-func (q ActAsAgent) about() decisionContext { return workContext(q.Actor, &q.Resource, q.Agent.ID) }
+func (q ActAsAgent) logContext() decisionContext {
+	return workContext(q.Actor, &q.Resource, q.Agent.ID)
+}
 
-func (q RaiseDecision) about() decisionContext { return workContext(q.Actor, &q.Resource, q.Acting) }
+func (q RaiseDecision) logContext() decisionContext {
+	return workContext(q.Actor, &q.Resource, q.Acting)
+}
 
-func (q PromoteIssue) about() decisionContext {
+func (q PromoteIssue) logContext() decisionContext {
 	a := workContext(q.Actor, &q.Resource, "")
 	a.permission = "issue.update"
 	return a
 }
 
-func (q CountRecords) about() decisionContext {
+func (q CountRecords) logContext() decisionContext {
 	a := workContext(q.Actor, &q.Resource, "")
 	a.permission, a.input.Effect = q.Permission, Read
 	return a
 }
 
-func (q StartRun) about() decisionContext {
+func (q StartRun) logContext() decisionContext {
 	a := workContext(nil, &q.Resource, q.Agent.ID)
 	a.permission = ""
 	return a
 }
 
-func (q CancelDecision) about() decisionContext { return workContext(q.Actor, &q.Resource, q.RaisedBy) }
+func (q CancelDecision) logContext() decisionContext {
+	return workContext(q.Actor, &q.Resource, q.RaisedBy)
+}
 
-func (q ReleaseClaim) about() decisionContext { return workContext(q.Actor, &q.Resource, q.Holder) }
+func (q ReleaseClaim) logContext() decisionContext {
+	return workContext(q.Actor, &q.Resource, q.Holder)
+}

@@ -11,8 +11,10 @@ import (
 type CustomDecision interface {
 	// entrypoint returns the name of the rule, for example "parapet/keys/issue_service".
 	entrypoint() string
+	// document returns the input, or nil if the actor is missing.
 	document() ast.Value
-	about() decisionContext
+	// logContext returns the fields of the decision record that are not in the verdict.
+	logContext() decisionContext
 }
 
 // InRequest adds the request id to a custom decision, which links the decision record to the
@@ -24,8 +26,8 @@ type requestedDecision struct {
 	id string
 }
 
-func (r requestedDecision) about() decisionContext {
-	a := r.CustomDecision.about()
+func (r requestedDecision) logContext() decisionContext {
+	a := r.CustomDecision.logContext()
 	a.requestID = r.id
 	return a
 }
