@@ -57,7 +57,8 @@ const instructions = "Parapet is a work tracker. Projects contain tasks, issues 
 // error if two operations have the same tool name.
 func New(operations []*op.Operation, version string, log *slog.Logger) (*Server, error) {
 	s := &Server{tools: map[string]*tool{}}
-	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "parapet", Title: "Parapet", Version: version}, &sdk.ServerOptions{
+	server := &sdk.Implementation{Name: "parapet", Title: "Parapet", Version: version}
+	s.sdk = sdk.NewServer(server, &sdk.ServerOptions{
 		Instructions: instructions, Logger: log,
 		// The list of tools does not change while a server runs.
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
@@ -69,7 +70,7 @@ func New(operations []*op.Operation, version string, log *slog.Logger) (*Server,
 		if !isExposed(o) {
 			continue
 		}
-		t, err := newTool(o)
+		t, err := newTool(o, server)
 		if err != nil {
 			return nil, fmt.Errorf("mcp: %s: %w", o.Name, err)
 		}

@@ -26,9 +26,8 @@ const (
 	// MaxResult is the maximum size of a result in bytes, structured content and Markdown
 	// together.
 	MaxResult = 48_000
-	// sizeReserve is the number of bytes of MaxResult that are kept free for fields that the
-	// SDK adds to a result.
-	sizeReserve = 256
+	// resultTypeSize is the size of the member resultType, which the SDK adds to a result.
+	resultTypeSize = len(`,"resultType":"complete"`)
 	// listText is the maximum length of a text in a list, in characters. The full text is
 	// in the response for the single record.
 	listText = 500
@@ -86,7 +85,7 @@ func (t *tool) result(ctx context.Context, s Sender, r client.Request) (*sdk.Cal
 			cuts = append(cuts, cutTexts(n, listText)...)
 		}
 		res, size := t.build(n, answer.RequestID, cuts)
-		if size <= MaxResult-sizeReserve {
+		if size <= MaxResult {
 			return res, nil
 		}
 		items := n.member("items")
@@ -134,7 +133,7 @@ func (t *tool) truncateToFit(n *node, requestID string, cuts []string) *sdk.Call
 	for {
 		all := append(slices.Clone(cuts), slices.Sorted(maps.Values(notes))...)
 		res, size := t.build(n, requestID, all)
-		if size <= MaxResult-sizeReserve {
+		if size <= MaxResult {
 			return res
 		}
 		path, largest, weight := "", (*node)(nil), 0
@@ -167,7 +166,7 @@ func (t *tool) truncateToFit(n *node, requestID string, cuts []string) *sdk.Call
 	}
 }
 
-// build returns the result and its size in bytes.
+// build returns the result and its size in bytes, as the SDK sends it.
 func (t *tool) build(n *node, requestID string, cuts []string) (*sdk.CallToolResult, int) {
 	r := renderer{doc: markdown.New(markdown.Style{}), untrusted: t.untrusted, present: map[string]bool{}}
 	r.document(t.op, n)
@@ -185,11 +184,14 @@ func (t *tool) build(n *node, requestID string, cuts []string) (*sdk.CallToolRes
 		res.Meta[MetaRequestID] = requestID
 	}
 	res.Content = []sdk.Content{&sdk.TextContent{Text: head.String() + r.doc.String()}}
-	encoded, err := json.Marshal(res)
+	sent := *res
+	sent.Meta = maps.Clone(res.Meta)
+	sent.Meta[sdk.MetaKeyServerInfo] = t.server // the SDK adds it too
+	encoded, err := json.Marshal(&sent)
 	if err != nil {
 		return errorResult(fault.Internal(err)), 0
 	}
-	return res, len(encoded)
+	return res, len(encoded) + resultTypeSize
 }
 
 // ToolError is the error of a tool call, in MetaError. Its members are those of the API's

@@ -33,6 +33,8 @@ type tool struct {
 	hasLimit bool
 	// untrusted has the paths in the output with user-generated text.
 	untrusted map[string]bool
+	// server identifies this server in the results.
+	server *sdk.Implementation
 }
 
 // isExposed reports whether an operation is exposed as a tool. Operations that return a
@@ -45,7 +47,7 @@ func isExposed(o *op.Operation) bool {
 	return !o.Secret && o.Access != op.Public && !reflect.PointerTo(o.Out).Implements(session)
 }
 
-func newTool(o *op.Operation) (*tool, error) {
+func newTool(o *op.Operation, server *sdk.Implementation) (*tool, error) {
 	in, err := inputSchema(o)
 	if err != nil {
 		return nil, err
@@ -55,7 +57,7 @@ func newTool(o *op.Operation) (*tool, error) {
 		return nil, err
 	}
 	no, destroys := false, o.Effect == op.Destroy
-	t := &tool{op: o, toolset: toolsetOf(o), isDefault: isInDefaultToolset(o), untrusted: untrustedPaths(o.Out)}
+	t := &tool{op: o, server: server, toolset: toolsetOf(o), isDefault: isInDefaultToolset(o), untrusted: untrustedPaths(o.Out)}
 	t.returnsPage = isPage(o.Out)
 	for _, f := range o.Fields {
 		t.hasLimit = t.hasLimit || (f.Name == "limit" && f.Source == op.FromQuery)
