@@ -83,7 +83,7 @@ func (w *keyExpiryWorker) Work(ctx context.Context, _ *river.Job[keyExpiryArgs])
 			left = -1
 		}
 		payload, err := json.Marshal(map[string]keyExpiry{
-			"resource": {k.JTI, k.Label, k.OwnerID, k.IntegrationKey, k.ExpiresAt.UTC(), left},
+			"resource": {k.JTI, k.Label, k.OwnerID, k.IntegrationKey, k.ExpiresAt, left},
 		})
 		if err != nil {
 			return err

@@ -113,7 +113,7 @@ type delivery struct {
 func (d *delivery) event() Event {
 	e := Event{
 		ID: d.ID, Type: d.Type, TenantID: d.TenantID, AggregateType: d.AggregateType, AggregateID: d.AggregateID,
-		Sequence: d.Position, OccurredAt: d.OccurredAt.UTC(), CorrelationID: d.CorrelationID, Payload: d.Payload,
+		Sequence: d.Position, OccurredAt: d.OccurredAt, CorrelationID: d.CorrelationID, Payload: d.Payload,
 	}
 	if d.ActorID != nil {
 		e.ActorID = *d.ActorID

@@ -24,9 +24,6 @@ func selectAssignments(
 ) ([]contract.RoleAssignment, error) {
 	items, err := postgres.Collect[contract.RoleAssignment](ctx, q, selectAssignmentsSQL+f.SQL()+` ORDER BY a.created_at, a.id LIMIT @limit`,
 		withFilterArgs(postgres.Args{"tenant": tenant, "role": in.RoleID, "after": after, "after_id": afterID, "limit": in.Limit + 1}, f))
-	for i := range items {
-		convertToUTC(&items[i].CreatedAt)
-	}
 	return items, err
 }
 
@@ -42,7 +39,6 @@ func selectAssignment(ctx context.Context, q postgres.Querier, tenant, role, id 
 	if postgres.IsNoRows(err) {
 		return a, fault.NotFound("assignment")
 	}
-	convertToUTC(&a.CreatedAt)
 	return a, err
 }
 

@@ -82,7 +82,7 @@ func listAuditEntries(ctx context.Context, c *executor.Call, in *contract.ListAu
 		page.Items[i] = contract.AuditEntry{
 			ID: l.ID, Seq: l.Seq, TenantID: valueOrZero(l.TenantID), ActorID: valueOrZero(l.ActorID), OnBehalfOf: valueOrZero(l.OnBehalfOf),
 			ActorType: l.ActorType, Action: l.Action, ResourceType: l.ResourceType, ResourceID: valueOrZero(l.ResourceID), Module: l.Module,
-			Changes: rawJSON(l.Changes), CorrelationID: l.CorrelationID, CreatedAt: l.CreatedAt.UTC(),
+			Changes: rawJSON(l.Changes), CorrelationID: l.CorrelationID, CreatedAt: l.CreatedAt,
 			Classification: l.Classification, CredentialKind: valueOrZero(l.CredentialKind), CredentialID: valueOrZero(l.CredentialID), Hash: hex.EncodeToString(l.Hash),
 		}
 	}

@@ -42,7 +42,7 @@ func listDecisions(ctx context.Context, c *executor.Call, in *contract.ListDecis
 
 func decisionEntry(l *decisionlog.Line) contract.DecisionEntry {
 	return contract.DecisionEntry{
-		ID: l.ID, DecidedAt: l.DecidedAt.UTC(), ActorID: l.ActorID, Rule: l.Rule, Permission: l.Permission, Module: l.Module,
+		ID: l.ID, DecidedAt: l.DecidedAt, ActorID: l.ActorID, Rule: l.Rule, Permission: l.Permission, Module: l.Module,
 		Input: rawJSON(l.Input), Allow: l.Allow, Hidden: l.Hidden, Reasons: l.Reasons, Revision: l.Revision, RequestID: l.RequestID,
 		CredentialKind: valueOrZero(l.CredentialKind), CredentialID: valueOrZero(l.CredentialID), SubjectDigest: hex.EncodeToString(l.SubjectDigest),
 	}

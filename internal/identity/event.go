@@ -45,9 +45,6 @@ func listEvents(ctx context.Context, c *executor.Call, in *contract.ListEventsIn
 	if err != nil {
 		return nil, err
 	}
-	for i := range items {
-		convertToUTC(&items[i].OccurredAt, items[i].DispatchedAt)
-	}
 	return newPage(items, in.Limit, func(e contract.EventRecord) string {
 		return op.NewCursor(contract.ListEvents.Name, c.Tenant, string(e.ID))
 	}), nil
@@ -78,7 +75,6 @@ func listNotifications(ctx context.Context, c *executor.Call, in *contract.ListN
 			ID: n.ID, EventID: n.EventID, Audience: n.Audience, Type: n.Type, Subject: n.Subject,
 			CreatedAt: n.CreatedAt, ReadAt: n.ReadAt,
 		}
-		convertToUTC(&items[i].CreatedAt, items[i].ReadAt)
 	}
 	return newPage(items, in.Limit, func(n contract.Notification) string {
 		return op.NewCursor(contract.ListNotifications.Name, c.Tenant, string(n.ID))

@@ -33,21 +33,13 @@ type keyRow struct {
 
 func (r keyRow) toContract() contract.Key {
 	k := contract.Key{
-		ID: r.JTI, JTI: r.JTI, Label: r.Label, Owner: r.OwnerID, TenantID: r.TenantID, Kind: r.Kind, Expiry: r.ExpiresAt.UTC(),
-		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), RevokedAt: toUTC(r.RevokedAt), RevokeReason: r.RevokeReason, LastUsedAt: toUTC(r.LastUsedAt),
+		ID: r.JTI, JTI: r.JTI, Label: r.Label, Owner: r.OwnerID, TenantID: r.TenantID, Kind: r.Kind, Expiry: r.ExpiresAt,
+		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, RevokedAt: r.RevokedAt, RevokeReason: r.RevokeReason, LastUsedAt: r.LastUsedAt,
 	}
 	if r.RevokedBy != nil {
 		k.RevokedBy = *r.RevokedBy
 	}
 	return k
-}
-
-func toUTC(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	u := t.UTC()
-	return &u
 }
 
 // lockGrantsSQL prevents changes of the tenant's roles, grants, assignments and memberships

@@ -26,7 +26,6 @@ func selectMembership(ctx context.Context, q postgres.Querier, tenant, user op.U
 	if postgres.IsNoRows(err) {
 		return m, fault.NotFound("membership")
 	}
-	convertToUTC(&m.CreatedAt, &m.UpdatedAt)
 	return m, err
 }
 
@@ -44,9 +43,6 @@ func selectMemberships(
 		withFilterArgs(postgres.Args{
 			"tenant": tenant, "organisation": in.OrganisationID, "status": in.Status, "after": after, "after_id": afterID, "limit": in.Limit + 1,
 		}, f))
-	for i := range items {
-		convertToUTC(&items[i].CreatedAt, &items[i].UpdatedAt)
-	}
 	return items, err
 }
 

@@ -24,7 +24,6 @@ func selectOrganisation(ctx context.Context, q postgres.Querier, tenant, id op.U
 	if postgres.IsNoRows(err) {
 		return o, fault.NotFound("organisation")
 	}
-	convertToUTC(&o.CreatedAt, &o.UpdatedAt)
 	return o, err
 }
 
@@ -44,9 +43,6 @@ func selectOrganisations(
 			"tenant": tenant, "search": in.Search, "type": in.Type, "verification": in.VerificationStatus,
 			"after": after, "after_id": afterID, "limit": in.Limit + 1,
 		}, f))
-	for i := range items {
-		convertToUTC(&items[i].CreatedAt, &items[i].UpdatedAt)
-	}
 	return items, err
 }
 

@@ -46,7 +46,6 @@ func selectRole(ctx context.Context, q postgres.Querier, tenant, id op.UUID, loc
 	if postgres.IsNoRows(err) {
 		return r, fault.NotFound("role")
 	}
-	convertToUTC(&r.CreatedAt, &r.UpdatedAt)
 	return r, err
 }
 
@@ -57,9 +56,6 @@ const rolesAfterSQL = `
 func selectRoles(ctx context.Context, q postgres.Querier, tenant op.UUID, limit int, after string, afterID op.UUID, f authz.Filter) ([]grantingRole, error) {
 	rows, err := postgres.Collect[grantingRole](ctx, q, selectRoleSQL+rolesAfterSQL+f.SQL()+` ORDER BY r.name, r.id LIMIT @limit`,
 		withFilterArgs(postgres.Args{"tenant": tenant, "after": after, "after_id": afterID, "limit": limit}, f))
-	for i := range rows {
-		convertToUTC(&rows[i].CreatedAt, &rows[i].UpdatedAt)
-	}
 	return rows, err
 }
 

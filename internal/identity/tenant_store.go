@@ -43,7 +43,6 @@ func selectTenant(ctx context.Context, q postgres.Querier, tenant, id op.UUID, l
 	if postgres.IsNoRows(err) {
 		return t, fault.NotFound("tenant")
 	}
-	convertToUTC(&t.CreatedAt, &t.UpdatedAt, t.DisabledAt)
 	return t, err
 }
 
@@ -60,9 +59,6 @@ func selectTenants(
 ) ([]contract.Tenant, error) {
 	items, err := postgres.Collect[contract.Tenant](ctx, q, selectTenantsSQL+f.SQL()+` ORDER BY t.slug, t.id LIMIT @limit`,
 		withFilterArgs(postgres.Args{"tenant": tenant, "search": in.Search, "after": after, "after_id": afterID, "limit": in.Limit + 1}, f))
-	for i := range items {
-		convertToUTC(&items[i].CreatedAt, &items[i].UpdatedAt, items[i].DisabledAt)
-	}
 	return items, err
 }
 
@@ -132,13 +128,4 @@ func insertDefaultRoles(ctx context.Context, q postgres.Querier, tenant op.UUID,
 	}
 	_, err = q.Exec(ctx, insertGrantsSQL, postgres.Args{"tenant": tenant, "roles": granted, "permissions": permissions, "now": now})
 	return err
-}
-
-// convertToUTC converts timestamps from the database to UTC in place.
-func convertToUTC(timestamps ...*time.Time) {
-	for _, m := range timestamps {
-		if m != nil {
-			*m = m.UTC()
-		}
-	}
 }

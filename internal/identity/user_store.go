@@ -40,7 +40,6 @@ func selectUser(ctx context.Context, q postgres.Querier, tenant, id op.UUID, loc
 	if postgres.IsNoRows(err) {
 		return u, fault.NotFound("user")
 	}
-	convertToUTC(&u.CreatedAt, &u.UpdatedAt)
 	return u, err
 }
 
@@ -61,9 +60,6 @@ func selectUsers(
 			"tenant": tenant, "search": in.Search, "kind": in.PrincipalKind, "status": in.Status, "organisation": in.OrganisationID,
 			"after": after, "after_id": afterID, "limit": in.Limit + 1,
 		}, f))
-	for i := range items {
-		convertToUTC(&items[i].CreatedAt, &items[i].UpdatedAt)
-	}
 	return items, err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"parapet/internal/admission"
@@ -32,8 +33,6 @@ type Config struct {
 	// MaxConns bounds the pool; zero means pgx's default (the greater of 4 and
 	// the number of processors).
 	MaxConns int32
-	// MinConns is the number of connections kept open while idle; zero means none.
-	MinConns int32
 	// AcquireTimeout is how long a caller waits for a connection; zero means two seconds.
 	AcquireTimeout time.Duration
 	// TenantConns limits the connections that one tenant uses at a time, and TenantQueue
@@ -64,6 +63,12 @@ type Pool struct {
 	account string
 }
 
+// timestampsInUTC makes a connection return timestamps in UTC, whatever the time zone of this
+// process.
+var timestampsInUTC = &pgtype.Type{
+	Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
+}
+
 // Open opens a pool and its first connection, so that a wrong address or role
 // fails immediately. The error is not a fault; it is meant for the start-up log.
 func Open(ctx context.Context, cfg Config) (*Pool, error) {
@@ -75,9 +80,6 @@ func Open(ctx context.Context, cfg Config) (*Pool, error) {
 	if cfg.MaxConns > 0 {
 		pc.MaxConns = cfg.MaxConns
 	}
-	if cfg.MinConns > 0 {
-		pc.MinConns = cfg.MinConns
-	}
 	if cfg.Tracer != nil {
 		pc.ConnConfig.Tracer = cfg.Tracer
 	}
@@ -86,6 +88,10 @@ func Open(ctx context.Context, cfg Config) (*Pool, error) {
 	}
 	if _, ok := pc.ConnConfig.RuntimeParams["application_name"]; !ok {
 		pc.ConnConfig.RuntimeParams["application_name"] = "parapet"
+	}
+	pc.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		conn.TypeMap().RegisterType(timestampsInUTC)
+		return nil
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {

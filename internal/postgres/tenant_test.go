@@ -395,3 +395,16 @@ func TestCollectAndOne_MapRowsToStructs(t *testing.T) {
 		}
 	}
 }
+
+func TestPool_ReturnsTimestampsInUTC(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Shared(t, postgres.RoleTracker)
+	var now time.Time
+	var at *time.Time
+	if err := pool.QueryRow(t.Context(), `SELECT now(), now()`, nil).Scan(&now, &at); err != nil {
+		t.Fatal(err)
+	}
+	if now.Location() != time.UTC || at.Location() != time.UTC {
+		t.Errorf("location of a timestamp: got %s and %s, want UTC", now.Location(), at.Location())
+	}
+}

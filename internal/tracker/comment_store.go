@@ -83,7 +83,7 @@ func (r *commentRow) resource(tenant op.UUID) authz.Resource {
 func (r *commentRow) toComment() *contract.Comment {
 	return &contract.Comment{
 		ID: r.ID, ProjectID: r.ProjectID, TaskID: value(r.TaskID), IssueID: value(r.IssueID), Body: r.Body, AuthorID: r.AuthorID,
-		Edited: r.UpdatedAt.After(r.CreatedAt), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		Edited: r.UpdatedAt.After(r.CreatedAt), CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }
 

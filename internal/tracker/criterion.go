@@ -220,8 +220,8 @@ func (o *criterionWithParent) record(c *executor.Call, action, event string, cha
 func (r *criterionRow) toCriterion() *contract.Criterion {
 	return &contract.Criterion{
 		ID: r.ID, ProjectID: r.ProjectID, DeliverableID: value(r.DeliverableID), TaskID: value(r.TaskID), Text: r.Text,
-		Met: r.Met, MetBy: value(r.MetBy), MetAt: inUTC(r.MetAt), Failed: r.Failed,
-		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		Met: r.Met, MetBy: value(r.MetBy), MetAt: r.MetAt, Failed: r.Failed,
+		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }
 

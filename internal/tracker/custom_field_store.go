@@ -40,7 +40,7 @@ type fieldRow struct {
 func (r *fieldRow) toCustomField() *contract.CustomField {
 	f := &contract.CustomField{
 		ID: r.ID, ProjectID: r.ProjectID, Name: r.Name, Type: r.Type, Options: r.Options,
-		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 	if f.Options == nil {
 		f.Options = []string{}

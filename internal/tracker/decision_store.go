@@ -69,7 +69,7 @@ func (r *decisionRow) toDecisionRequest(task *taskRow) *contract.DecisionRequest
 	d := &contract.DecisionRequest{
 		ID: r.ID, ProjectID: task.ProjectID, TaskID: task.ID, TaskKey: task.key(), Question: r.Question, Options: r.Options,
 		Status: r.Status, Answer: value(r.Answer), ChosenOptionIndex: r.ChosenOption, RaisedBy: r.RaisedBy,
-		SessionID: value(r.SessionID), CreatedAt: r.CreatedAt.UTC(), ResolvedAt: inUTC(r.ResolvedAt), ResolvedBy: value(r.ResolvedBy),
+		SessionID: value(r.SessionID), CreatedAt: r.CreatedAt, ResolvedAt: r.ResolvedAt, ResolvedBy: value(r.ResolvedBy),
 	}
 	if d.Options == nil {
 		d.Options = []string{}

@@ -174,13 +174,12 @@ func (r *delegationRow) resource(tenant op.UUID) authz.Resource {
 func (r *delegationRow) toDelegation(now time.Time) *contract.Delegation {
 	d := &contract.Delegation{
 		ID: r.ID, DelegatorID: r.DelegatorID, DelegateID: r.DelegateID, Scope: r.Scope, ProjectID: value(r.ProjectID),
-		InitiativeID: value(r.InitiativeID), Permissions: r.Permissions, From: r.StartsAt.UTC(), Until: r.EndsAt.UTC(),
-		State: contract.DelegationActive, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), RevokedBy: value(r.RevokedBy),
+		InitiativeID: value(r.InitiativeID), Permissions: r.Permissions, From: r.StartsAt, Until: r.EndsAt,
+		State: contract.DelegationActive, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, RevokedBy: value(r.RevokedBy),
 	}
 	switch {
 	case r.RevokedAt != nil:
-		at := r.RevokedAt.UTC()
-		d.State, d.RevokedAt = contract.DelegationRevoked, &at
+		d.State, d.RevokedAt = contract.DelegationRevoked, r.RevokedAt
 	case now.Before(r.StartsAt):
 		d.State = contract.DelegationScheduled
 	case !now.Before(r.EndsAt):

@@ -96,19 +96,10 @@ func (r *deliverableRow) resource(tenant op.UUID) authz.Resource {
 func (r *deliverableRow) toSummary() contract.DeliverableSummary {
 	return contract.DeliverableSummary{
 		ID: r.ID, ProjectID: r.ProjectID, TaskID: value(r.TaskID), Title: r.Title, Status: r.Status, Owner: value(r.OwnerID),
-		DueDate: value(r.DueDate), CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
-		SubmittedBy: value(r.SubmittedBy), SubmittedAt: inUTC(r.SubmittedAt),
-		ReviewedBy: value(r.ReviewedBy), ReviewedAt: inUTC(r.ReviewedAt),
+		DueDate: value(r.DueDate), CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		SubmittedBy: value(r.SubmittedBy), SubmittedAt: r.SubmittedAt,
+		ReviewedBy: value(r.ReviewedBy), ReviewedAt: r.ReviewedAt,
 	}
-}
-
-// inUTC converts an optional timestamp to UTC.
-func inUTC(at *time.Time) *time.Time {
-	if at == nil {
-		return nil
-	}
-	utc := at.UTC()
-	return &utc
 }
 
 // toDeliverable converts the row to the API type and reads its criteria.

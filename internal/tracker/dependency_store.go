@@ -38,7 +38,7 @@ type dependencyRow struct {
 // toDependency converts the row to the API type and redacts a task that the caller may
 // not read.
 func (r *dependencyRow) toDependency(c *executor.Call, task *taskRow, direction string) *contract.Dependency {
-	d := &contract.Dependency{Direction: direction, CreatedAt: r.CreatedAt.UTC()}
+	d := &contract.Dependency{Direction: direction, CreatedAt: r.CreatedAt}
 	if !r.Shown {
 		d.Task = contract.TaskRef{ID: opaqueID(c.Tenant, r.TaskID), Key: contract.Redacted, Title: contract.Redacted, IsCrossProject: true}
 		return d

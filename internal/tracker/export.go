@@ -74,8 +74,7 @@ func toImportItems(ctx context.Context, c *executor.Call, project *projectRow, r
 // it returns the source's value of each field that still maps to the task's value, and
 // otherwise the task's value.
 func (r *exportRow) toImportItem(statuses []contract.Status) contract.ImportItem {
-	created := r.CreatedAt.UTC()
-	item := contract.ImportItem{ID: string(r.ID), Title: r.Title, Description: r.Description, CreatedAt: &created}
+	item := contract.ImportItem{ID: string(r.ID), Title: r.Title, Description: r.Description, CreatedAt: &r.CreatedAt}
 	source := importSource{}
 	if r.SourceID != nil {
 		item.ID, source, item.CreatedAt = *r.SourceID, *r.Source, r.Source.CreatedAt
@@ -95,8 +94,7 @@ func (r *exportRow) toImportItem(statuses []contract.Status) contract.ImportItem
 	case sameStatus && r.hasSourceClosedAt(&source):
 		item.ClosedAt = source.ClosedAt
 	case r.CompletedAt != nil:
-		at := r.CompletedAt.UTC()
-		item.ClosedAt = &at
+		item.ClosedAt = r.CompletedAt
 	}
 
 	rank := priorityRank(r.Priority)

@@ -50,7 +50,7 @@ ORDER BY r.reviewed_at, r.id`
 func (p *pipeline) toGate(r *gateRow) *contract.Gate {
 	g := &contract.Gate{
 		ID: r.ID, ProjectID: r.ProjectID, StageID: r.StageID, Name: r.Name, Criteria: r.Criteria, Status: r.Status,
-		DecidedAt: inUTC(r.DecidedAt), CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		DecidedAt: r.DecidedAt, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 		Reviews: []contract.GateReview{},
 	}
 	if g.Criteria == nil {
@@ -66,7 +66,7 @@ func (p *pipeline) toGate(r *gateRow) *contract.Gate {
 
 func (r *reviewRow) toGateReview() contract.GateReview {
 	review := contract.GateReview{
-		ID: r.ID, Reviewer: r.ReviewerID, Vote: r.Vote, Reason: r.Reason, Criteria: []contract.GateFinding{}, ReviewedAt: r.ReviewedAt.UTC(),
+		ID: r.ID, Reviewer: r.ReviewerID, Vote: r.Vote, Reason: r.Reason, Criteria: []contract.GateFinding{}, ReviewedAt: r.ReviewedAt,
 	}
 	// encodeFindings wrote the column, so it is valid JSON.
 	_ = json.Unmarshal(r.Criteria, &review.Criteria)

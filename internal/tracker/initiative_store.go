@@ -82,7 +82,7 @@ func (r *initiativeRow) toInitiative() *contract.Initiative {
 	return &contract.Initiative{
 		ID: r.ID, Name: r.Name, Description: r.Description, Status: r.Status, StartDate: r.StartDate, EndDate: value(r.EndDate),
 		Classification: r.Classification, OrganisationID: value(r.OrganisationID), Progress: r.Progress,
-		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }
 

@@ -134,9 +134,9 @@ func (r *issueSummaryRow) toSummary(now time.Time) contract.IssueSummary {
 	s := contract.IssueSummary{
 		ID: r.ID, Key: r.key(), ProjectID: r.ProjectID, Title: r.Title, Severity: r.Severity, Status: r.Status,
 		Resolution: value(r.Resolution), Assignee: value(r.AssigneeID), DueDate: value(r.DueDate),
-		FirstResponseDueAt: r.FirstResponseDueAt.UTC(), FirstRespondedAt: inUTC(r.FirstRespondedAt),
-		ResolutionDueAt: r.ResolutionDueAt.UTC(), ResolvedAt: inUTC(r.ResolvedAt), PromotedTaskID: value(r.PromotedTaskID),
-		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		FirstResponseDueAt: r.FirstResponseDueAt, FirstRespondedAt: r.FirstRespondedAt,
+		ResolutionDueAt: r.ResolutionDueAt, ResolvedAt: r.ResolvedAt, PromotedTaskID: value(r.PromotedTaskID),
+		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 	resolvedAt := now
 	if r.ResolvedAt != nil {

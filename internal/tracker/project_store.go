@@ -121,7 +121,7 @@ func (r *projectSummaryRow) toSummary() contract.ProjectSummary {
 		ID: r.ID, Name: r.Name, Prefix: r.Prefix, Status: r.Status, Classification: r.Classification,
 		StartDate: r.StartDate, EndDate: value(r.EndDate), OrganisationID: value(r.OrganisationID),
 		InitiativeID: value(r.InitiativeID), OwnerID: value(r.OwnerID), CreatedBy: r.CreatedBy,
-		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }
 

@@ -84,8 +84,8 @@ func (r *runRow) resource(tenant op.UUID) authz.Resource { return runType.Resour
 func (r *runRow) toSummary() contract.AgentRunSummary {
 	return contract.AgentRunSummary{
 		ID: r.ID, ProjectID: r.ProjectID, TaskID: r.TaskID, TaskKey: taskKey(r.Prefix, r.Number), Agent: r.AgentID, Status: r.Status,
-		Attempts: r.Attempts, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), StartedAt: inUTC(r.StartedAt), FinishedAt: inUTC(r.FinishedAt),
-		Error: value(r.Error), Summary: value(r.Summary), Score: r.Score, ScoreComponents: r.ScoreComponents, ScoredAt: inUTC(r.ScoredAt),
+		Attempts: r.Attempts, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt,
+		Error: value(r.Error), Summary: value(r.Summary), Score: r.Score, ScoreComponents: r.ScoreComponents, ScoredAt: r.ScoredAt,
 	}
 }
 

@@ -198,11 +198,7 @@ func (r *taskRow) toSummary() contract.TaskSummary {
 		IssueType: r.IssueType, Priority: r.Priority, Progress: r.Progress, Assignee: value(r.AssigneeID),
 		DueDate: value(r.DueDate), EpicID: value(r.EpicID), ParentTaskID: value(r.ParentTaskID),
 		InitiativeID: value(r.InitiativeID), EstimatePoints: r.EstimatePoints, Labels: r.Labels,
-		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
-	}
-	if r.CompletedAt != nil {
-		completed := r.CompletedAt.UTC()
-		s.CompletedAt = &completed
+		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, CompletedAt: r.CompletedAt,
 	}
 	if s.Labels == nil {
 		s.Labels = []string{}
@@ -215,7 +211,7 @@ func (r *taskRow) toSummary() contract.TaskSummary {
 func (r *taskRow) toTask() *contract.Task {
 	t := &contract.Task{TaskSummary: r.toSummary(), Description: r.Description, BlockedBy: r.BlockedBy, Blocks: r.Blocks}
 	if r.LeaseHolder != nil {
-		t.Claim = &contract.Claim{Holder: *r.LeaseHolder, ExpiresAt: value(r.LeaseExpiresAt).UTC()}
+		t.Claim = &contract.Claim{Holder: *r.LeaseHolder, ExpiresAt: value(r.LeaseExpiresAt)}
 	}
 	if r.EpicID != nil {
 		t.Epic = &contract.EpicRef{

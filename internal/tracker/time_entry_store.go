@@ -89,7 +89,7 @@ func (r *timeEntryRow) toTimeEntry() *contract.TimeEntry {
 	return &contract.TimeEntry{
 		ID: r.ID, ProjectID: r.ProjectID, TaskID: value(r.TaskID), IssueID: value(r.IssueID), UserID: r.UserID, Date: r.SpentOn,
 		Minutes: r.Minutes, Note: r.Note, Billable: r.Billable, CreatedBy: r.CreatedBy,
-		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }
 
