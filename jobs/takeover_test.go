@@ -129,8 +129,8 @@ func TestRunner_PausedLeaderIsReplaced(t *testing.T) {
 				return n
 			}
 			publish(t, db, tenant, "before")
-			eventually(t, 30*time.Second, func() bool { return count(`SELECT count(*) FROM public.taken`) == 1 })
-			eventually(t, 30*time.Second, func() bool { return count(`SELECT count(*) FROM river.river_leader`) == 1 })
+			pgtest.Eventually(t, time.Minute, "the first event is delivered", func() bool { return count(`SELECT count(*) FROM public.taken`) == 1 })
+			pgtest.Eventually(t, time.Minute, "River has a leader", func() bool { return count(`SELECT count(*) FROM river.river_leader`) == 1 })
 			leader, want := count(`SELECT process FROM public.taken`), []string{"before", "after"}
 			var scheduler string
 			if err := owner.QueryRow(t.Context(), `SELECT leader_id FROM river.river_leader`).Scan(&scheduler); err != nil {
@@ -146,13 +146,13 @@ func TestRunner_PausedLeaderIsReplaced(t *testing.T) {
 			if which == "dispatcher in a transaction" {
 				want = []string{"before", pauseHere, "after"}
 				publish(t, db, tenant, pauseHere)
-				eventually(t, 30*time.Second, func() bool { return isStopped(t, leader) })
+				pgtest.Eventually(t, time.Minute, "the leader is paused", func() bool { return isStopped(t, leader) })
 			} else if err := processes[leader].Process.Signal(syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
 			paused := time.Now()
 			publish(t, db, tenant, "after")
-			eventually(t, maxOutage, func() bool {
+			pgtest.Eventually(t, maxOutage, "another process has taken over", func() bool {
 				return count(`SELECT count(*) FROM public.taken`) == len(want) &&
 					(which != "scheduler" || count(`SELECT count(*) FROM river.river_leader WHERE leader_id <> $1`, scheduler) == 1)
 			})
@@ -164,7 +164,7 @@ func TestRunner_PausedLeaderIsReplaced(t *testing.T) {
 				publish(t, db, tenant, fmt.Sprint(i))
 				want = append(want, fmt.Sprint(i))
 			}
-			eventually(t, 30*time.Second, func() bool { return count(`SELECT count(*) FROM public.taken`) >= len(want) })
+			pgtest.Eventually(t, time.Minute, "all events are delivered", func() bool { return count(`SELECT count(*) FROM public.taken`) >= len(want) })
 			got, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT aggregate FROM public.taken ORDER BY n`)
 			if err != nil || !slices.Equal(got, want) {
 				t.Errorf("events: got %v, %v; want %v", got, err, want)
@@ -213,7 +213,7 @@ func TestRunner_KilledDispatcher_IsReplacedWithinSeconds(t *testing.T) {
 		sent++
 	}
 	send()
-	eventually(t, 15*time.Second, func() bool { return len(taken()) == 1 })
+	pgtest.Eventually(t, time.Minute, "the first event is delivered", func() bool { return len(taken()) == 1 })
 	for range 2 {
 		list := taken()
 		leader := processes[list[len(list)-1]]
@@ -224,7 +224,7 @@ func TestRunner_KilledDispatcher_IsReplacedWithinSeconds(t *testing.T) {
 		for range 5 {
 			send()
 		}
-		eventually(t, 15*time.Second, func() bool { return len(taken()) == sent })
+		pgtest.Eventually(t, time.Minute, "another process delivers the events", func() bool { return len(taken()) == sent })
 		t.Logf("from kill -9 to the delivery by another process: %s", time.Since(killed).Round(time.Millisecond))
 		if took := time.Since(killed); took > 5*time.Second {
 			t.Errorf("the takeover took %s, want at most 5s", took)

@@ -137,7 +137,7 @@ func TestDispatcher_TerminatedConnections_DeliverEachEventOnceInOrder(t *testing
 	stop()
 	running.Wait()
 	// The pool may still contain terminated connections.
-	eventually(t, func() bool { _, err := d.Drain(t.Context()); return err == nil })
+	pgtest.Eventually(t, time.Minute, "Drain succeeds", func() bool { _, err := d.Drain(t.Context()); return err == nil })
 	for _, s := range []string{"one", "two"} {
 		got := takenBy(t, owner, s)
 		for _, aggregate := range []string{"a", "b"} {
@@ -287,23 +287,13 @@ func TestDispatcher_SlowSubscriberDelaysNoOther(t *testing.T) {
 	defer func() { stop(); running.Wait() }()
 	for i := range 5 {
 		publish(t, module, tenant, numberedEvent(tenant, "a", fmt.Sprint(i)))
-		eventually(t, func() bool { return len(takenBy(t, owner, "quick")) == i+1 })
+		pgtest.Eventually(t, time.Minute, "subscriber quick has the event", func() bool { return len(takenBy(t, owner, "quick")) == i+1 })
 	}
 	if got := takenBy(t, owner, "slow"); len(got) != 0 {
 		t.Fatalf("subscriber slow: got %v, want none", got)
 	}
 	close(block)
-	eventually(t, func() bool { return len(takenBy(t, owner, "slow")) == 5 })
-}
-
-func eventually(tb testing.TB, condition func() bool) {
-	tb.Helper()
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if condition() {
-			return
-		}
-	}
-	tb.Fatal("the condition was not met within 15 s")
+	pgtest.Eventually(t, time.Minute, "subscriber slow has all events", func() bool { return len(takenBy(t, owner, "slow")) == 5 })
 }
 
 // Two processes dispatch concurrently, as they might during a takeover, while events are
@@ -346,7 +336,7 @@ func TestDispatcher_TwoConcurrent_KeepOrderPerAggregate(t *testing.T) {
 		})
 	}
 	writing.Wait()
-	eventually(t, func() bool { return pending(t, db).Empty() })
+	pgtest.Eventually(t, time.Minute, "all events are delivered", func() bool { return pending(t, db).Empty() })
 	stop()
 	dispatching.Wait()
 	got := takenBy(t, owner, "s")
@@ -406,7 +396,7 @@ func TestDispatcher_OneLeader_OtherTakesOver(t *testing.T) {
 		running.Go(func() { _ = d.Run(ctx) })
 	}
 	publish(t, module, tenant, numberedEvent(tenant, "a", "0"))
-	eventually(t, func() bool { return len(takenBy(t, owner, "s")) == 1 })
+	pgtest.Eventually(t, time.Minute, "the first event is delivered", func() bool { return len(takenBy(t, owner, "s")) == 1 })
 	// Terminate the leader's listening connection: it releases the lease.
 	var led int
 	err := owner.QueryRow(t.Context(), `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
@@ -416,7 +406,7 @@ func TestDispatcher_OneLeader_OtherTakesOver(t *testing.T) {
 	}
 	started := time.Now()
 	publish(t, module, tenant, numberedEvent(tenant, "a", "1"))
-	eventually(t, func() bool { return len(takenBy(t, owner, "s")) == 2 })
+	pgtest.Eventually(t, time.Minute, "another dispatcher delivers the second event", func() bool { return len(takenBy(t, owner, "s")) == 2 })
 	if took := time.Since(started); took > 5*time.Second {
 		t.Errorf("the takeover took %s, want at most 5s", took)
 	} else {
