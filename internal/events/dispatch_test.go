@@ -122,18 +122,21 @@ func TestDispatcher_TerminatedConnections_DeliverEachEventOnceInOrder(t *testing
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = d.Run(ctx) })
+	var terminated atomic.Int64
 	running.Go(func() {
 		for ctx.Err() == nil {
-			_, _ = owner.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'parapet_jobs' AND datname = current_database() AND random() < 0.5`)
+			if tag, err := owner.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'parapet_jobs' AND datname = current_database() AND random() < 0.5`); err == nil {
+				terminated.Add(tag.RowsAffected())
+			}
 			time.Sleep(time.Duration(20+rand.IntN(60)) * time.Millisecond)
 		}
 	})
-	const each = 40
-	tenant := uid.New()
-	for i := range each {
-		publish(t, module, tenant, numberedEvent(tenant, "a", fmt.Sprint(i)), numberedEvent(tenant, "b", fmt.Sprint(i)))
-		time.Sleep(10 * time.Millisecond)
-	}
+	tenant, published := uid.New(), 0
+	pgtest.Eventually(t, 2*time.Minute, "40 events of each aggregate are published and three connections terminated", func() bool {
+		publish(t, module, tenant, numberedEvent(tenant, "a", fmt.Sprint(published)), numberedEvent(tenant, "b", fmt.Sprint(published)))
+		published++
+		return published >= 40 && terminated.Load() >= 3
+	})
 	stop()
 	running.Wait()
 	// The pool may still contain terminated connections.
@@ -142,7 +145,7 @@ func TestDispatcher_TerminatedConnections_DeliverEachEventOnceInOrder(t *testing
 		got := takenBy(t, owner, s)
 		for _, aggregate := range []string{"a", "b"} {
 			var want, have []string
-			for i := range each {
+			for i := range published {
 				want = append(want, fmt.Sprintf("%s/%d", aggregate, i))
 			}
 			for _, g := range got {
