@@ -125,11 +125,12 @@ func TestPool_LostConnection_ReturnsUnavailableAndReconnects(t *testing.T) {
 	}
 	// A connection that is terminated during a statement.
 	go func() {
-		time.Sleep(200 * time.Millisecond)
-		_, _ = owner.Exec(context.WithoutCancel(t.Context()),
-			`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'parapet_wiki' AND datname = current_database()`)
+		for n := 0; n == 0 && t.Context().Err() == nil; time.Sleep(5 * time.Millisecond) {
+			_ = owner.QueryRow(t.Context(), `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+				WHERE usename = 'parapet_wiki' AND datname = current_database() AND state = 'active' AND query = 'SELECT pg_sleep(25)'`).Scan(&n)
+		}
 	}()
-	if _, err := pool.Read("", nil).Exec(t.Context(), `SELECT pg_sleep(10)`); !fault.HasCode(postgres.MapError(err), fault.CodeUnavailable) {
+	if _, err := pool.Read("", nil).Exec(t.Context(), `SELECT pg_sleep(25)`); !fault.HasCode(postgres.MapError(err), fault.CodeUnavailable) {
 		t.Errorf("Exec on a terminated connection: got %v, want UNAVAILABLE", err)
 	}
 	if _, err := postgres.Open(t.Context(), postgres.Config{URL: "postgres://x@127.0.0.1:1/x?connect_timeout=1"}); err == nil {
