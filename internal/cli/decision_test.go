@@ -79,9 +79,12 @@ func TestWaitDecision_TimeoutExitsWithPending(t *testing.T) {
 
 func TestWaitDecision_StopsWhenContextIsCancelled(t *testing.T) {
 	t.Parallel()
-	s := serveWait(t, func(_ int32, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(100*time.Millisecond, cancel)
+	defer cancel()
+	s := serveWait(t, func(_ int32, _ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	})
 	start := time.Now()
 	got := invokeContext(ctx, t, s, environment{}, "wait-decision", apollo, "APOLLO-18")
 	if got.code != ExitCancelled || time.Since(start) > 5*time.Second {
