@@ -3,6 +3,7 @@ package jobs_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"slices"
@@ -35,7 +36,8 @@ func runProcess(url string) {
 	ctx := context.Background()
 	pool, err := postgres.Open(ctx, postgres.Config{URL: url, MaxConns: 16})
 	if err == nil {
-		_, err = jobs.Start(ctx, jobs.Deps{Pool: pool, Subscribers: []events.Subscriber{{
+		log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		_, err = jobs.Start(ctx, jobs.Deps{Pool: pool, Log: log, Subscribers: []events.Subscriber{{
 			Name: "process", Types: []string{"projects.*"},
 			Handle: func(ctx context.Context, tx postgres.Querier, list []events.Event) error {
 				for _, e := range list {
@@ -69,8 +71,15 @@ func runProcess(url string) {
 // transaction.
 const pauseHere = "pause"
 
-// startProcesses starts n processes that run the jobs of a database.
-func startProcesses(t *testing.T, db *pgtest.DB, n int) map[int]*exec.Cmd {
+// jobProcess is a process that runs the jobs of a database.
+type jobProcess struct {
+	*exec.Cmd
+	log *logged
+}
+
+// startProcesses starts n processes that run the jobs of a database, and returns them by
+// process id.
+func startProcesses(t *testing.T, db *pgtest.DB, n int) map[int]jobProcess {
 	t.Helper()
 	owner := db.Owner(t)
 	if _, err := owner.Exec(t.Context(), `CREATE TABLE public.taken (n bigint GENERATED ALWAYS AS IDENTITY, process integer, aggregate text)`); err != nil {
@@ -89,29 +98,29 @@ func startProcesses(t *testing.T, db *pgtest.DB, n int) map[int]*exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	processes := make(map[int]*exec.Cmd)
+	processes := make(map[int]jobProcess)
 	for range n {
-		cmd := exec.Command(exe)
+		cmd, log := exec.Command(exe), &logged{}
 		cmd.Env = append(os.Environ(), processURL+"="+db.RoleURL(postgres.RoleJobs))
-		cmd.Stderr = os.Stderr
+		cmd.Stderr = log
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
+			if t.Failed() {
+				t.Logf("log of process %d:\n%s", cmd.Process.Pid, log)
+			}
 		})
-		processes[cmd.Process.Pid] = cmd
+		processes[cmd.Process.Pid] = jobProcess{cmd, log}
 	}
 	return processes
 }
 
-// maxOutage is the longest time without a leader after the leader was paused.
-const maxOutage = 10 * time.Second
-
-// A leader that is paused, during a transaction or between two, is replaced within
-// maxOutage, both for dispatching events and for River's schedules. When it resumes, it
-// repeats nothing and is no longer the leader.
+// A leader that is paused, during a transaction or between two, is replaced, both for
+// dispatching events and for River's schedules. When it resumes, it repeats nothing and is
+// no longer the leader.
 func TestRunner_PausedLeaderIsReplaced(t *testing.T) {
 	t.Parallel()
 	for _, which := range []string{"dispatcher", "dispatcher in a transaction", "scheduler"} {
@@ -152,10 +161,22 @@ func TestRunner_PausedLeaderIsReplaced(t *testing.T) {
 			}
 			paused := time.Now()
 			publish(t, db, tenant, "after")
-			pgtest.Eventually(t, maxOutage, "another process has taken over", func() bool {
+			pgtest.Eventually(t, time.Minute, "another process has taken over", func() bool {
 				return count(`SELECT count(*) FROM public.taken`) == len(want) &&
 					(which != "scheduler" || count(`SELECT count(*) FROM river.river_leader WHERE leader_id <> $1`, scheduler) == 1)
 			})
+			if which == "scheduler" {
+				// Without watchLeader, River replaces a paused leader as well, but later.
+				pgtest.Eventually(t, time.Minute, "another process has ended the leader's term", func() bool {
+					for pid, process := range processes {
+						text := process.log.String()
+						if pid != leader && strings.Contains(text, "did not renew its term and was replaced") && strings.Contains(text, scheduler) {
+							return true
+						}
+					}
+					return false
+				})
+			}
 			t.Logf("from SIGSTOP to the work of another process: %s", time.Since(paused).Round(time.Millisecond))
 			if err := processes[leader].Process.Signal(syscall.SIGCONT); err != nil {
 				t.Fatal(err)
@@ -192,9 +213,8 @@ func isStopped(t *testing.T, pid int) bool {
 }
 
 // Three processes run the jobs. The dispatching one is killed twice while events are
-// written. Another takes over within seconds, and every event has its effect once and in
-// order.
-func TestRunner_KilledDispatcher_IsReplacedWithinSeconds(t *testing.T) {
+// written. Another takes over, and every event has its effect once and in order.
+func TestRunner_KilledDispatcher_IsReplaced(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, tenant := db.Owner(t), uid.New()
@@ -226,9 +246,6 @@ func TestRunner_KilledDispatcher_IsReplacedWithinSeconds(t *testing.T) {
 		}
 		pgtest.Eventually(t, time.Minute, "another process delivers the events", func() bool { return len(taken()) == sent })
 		t.Logf("from kill -9 to the delivery by another process: %s", time.Since(killed).Round(time.Millisecond))
-		if took := time.Since(killed); took > 5*time.Second {
-			t.Errorf("the takeover took %s, want at most 5s", took)
-		}
 	}
 	got, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT aggregate FROM public.taken ORDER BY n`)
 	if err != nil || len(got) != sent {

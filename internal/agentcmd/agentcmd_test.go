@@ -72,7 +72,7 @@ func TestRun_FailedCommand_ReturnsError(t *testing.T) {
 		"program not found":   {agentcmd.New([]string{"/nonexistent/agent"}, time.Minute, agentcmd.Environment(os.Getenv)), agentcmd.ErrStart},
 		"exits with status 3": {shellCommand(t, time.Minute, "echo why >&2; exit 3"), agentcmd.ErrExit},
 		"killed":              {shellCommand(t, time.Minute, "kill -9 $$"), agentcmd.ErrExit},
-		"times out":           {shellCommand(t, 200*time.Millisecond, "sleep 60"), agentcmd.ErrTimeout},
+		"times out":           {shellCommand(t, 200*time.Millisecond, "sleep 300"), agentcmd.ErrTimeout},
 		"writes too much":     {shellCommand(t, time.Minute, "while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done"), agentcmd.ErrOutput},
 	} {
 		started := time.Now()
@@ -80,8 +80,8 @@ func TestRun_FailedCommand_ReturnsError(t *testing.T) {
 		if !errors.Is(err, c.want) || out != nil {
 			t.Errorf("%s: Run: got %q, %v; want %v", note, out, err, c.want)
 		}
-		if took := time.Since(started); took > 10*time.Second {
-			t.Errorf("%s: Run took %s, want at most 10s", note, took)
+		if took := time.Since(started); took > time.Minute {
+			t.Errorf("%s: Run took %s, want at most 1m", note, took)
 		}
 		if note == "exits with status 3" && !strings.Contains(err.Error(), "why") {
 			t.Errorf("%s: Run: got %v, want an error with standard error", note, err)

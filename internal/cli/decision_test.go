@@ -85,10 +85,9 @@ func TestWaitDecision_StopsWhenContextIsCancelled(t *testing.T) {
 		cancel()
 		<-r.Context().Done()
 	})
-	start := time.Now()
 	got := invokeContext(ctx, t, s, environment{}, "wait-decision", apollo, "APOLLO-18")
-	if got.code != ExitCancelled || time.Since(start) > 5*time.Second {
-		t.Fatalf("got %+v after %s", got, time.Since(start))
+	if got.code != ExitCancelled {
+		t.Fatalf("got %+v", got)
 	}
 }
 
