@@ -39,7 +39,7 @@ func TestAgentRunQueue_InsertsOneJobPerRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, func() bool { return count() == 1 })
+	pgtest.Eventually(t, time.Minute, "the job of the run is inserted", func() bool { return count() == 1 })
 	// Redeliver the event.
 	if _, err := owner.Exec(t.Context(), `UPDATE events.outbox SET dispatched_at = NULL`); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestAgentRunQueue_InsertsOneJobPerRun(t *testing.T) {
 		}
 		return 0, nil
 	}}})
-	eventually(t, 30*time.Second, func() bool {
+	pgtest.Eventually(t, time.Minute, "the job of the run is completed", func() bool {
 		var state string
 		err := owner.QueryRow(t.Context(), `SELECT state FROM river.river_job WHERE kind = 'agent_run'`).Scan(&state)
 		return err == nil && state == "completed"

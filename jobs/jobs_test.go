@@ -24,16 +24,6 @@ import (
 	"parapet/jobs"
 )
 
-func eventually(tb testing.TB, within time.Duration, condition func() bool) {
-	tb.Helper()
-	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if condition() {
-			return
-		}
-	}
-	tb.Fatalf("the condition was not met within %s", within)
-}
-
 func jobsPool(tb testing.TB, db *pgtest.DB) *postgres.Pool {
 	tb.Helper()
 	return db.PoolWith(tb, postgres.Config{URL: db.RoleURL(postgres.RoleJobs), MaxConns: 16})
@@ -122,14 +112,14 @@ func TestRunner_RunsSchedulesEventsAndDecisionLog(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("subscriber test: got no event")
 	}
-	eventually(t, 30*time.Second, func() bool {
+	pgtest.Eventually(t, time.Minute, "a job of every kind is completed", func() bool {
 		kinds, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT DISTINCT kind FROM river.river_job WHERE state = 'completed'`)
 		return err == nil && len(kinds) == len(jobs.Kinds())
 	})
 	<-cleaned
 	<-done
 	<-scored
-	eventually(t, 5*time.Second, func() bool { return decisions.Written() == 1 })
+	pgtest.Eventually(t, time.Minute, "the decision is written to the log", func() bool { return decisions.Written() == 1 })
 	files, err := filepath.Glob(filepath.Join(dir, "*.checkpoint"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("checkpoints: got %v, %v; want one", files, err)
@@ -188,7 +178,7 @@ func TestCheckpointJob_RewrittenChain_SignsNothing(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("Observe: no attempt was made")
 	}
-	eventually(t, 10*time.Second, func() bool {
+	pgtest.Eventually(t, time.Minute, "the checkpoint job is cancelled", func() bool {
 		var state string
 		err := owner.QueryRow(t.Context(), `SELECT state::text FROM river.river_job WHERE kind = 'audit_checkpoint'`).Scan(&state)
 		return err == nil && state == "cancelled"
@@ -231,7 +221,16 @@ func TestRunner_RescuesStuckJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(t, jobs.Deps{Pool: jobsPool(t, db)})
-	eventually(t, 40*time.Second, func() bool {
+	pgtest.Eventually(t, time.Minute, "the job is taken from the dead process", func() bool {
+		var rescued bool
+		err := owner.QueryRow(t.Context(), `SELECT coalesce(errors[1]->>'error' LIKE 'Stuck job rescued%', false) FROM river.river_job WHERE args ? 'dead'`).Scan(&rescued)
+		return err == nil && rescued
+	})
+	// River's scheduler would make the job available after up to 6 seconds.
+	if _, err := owner.Exec(t.Context(), `UPDATE river.river_job SET state = 'available', scheduled_at = now() WHERE args ? 'dead' AND state = 'retryable'`); err != nil {
+		t.Fatal(err)
+	}
+	pgtest.Eventually(t, time.Minute, "the job is completed", func() bool {
 		var state string
 		err := owner.QueryRow(t.Context(), `SELECT state::text FROM river.river_job WHERE args ? 'dead'`).Scan(&state)
 		return err == nil && state == "completed"

@@ -3,6 +3,7 @@ package jobs_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"slices"
@@ -35,7 +36,8 @@ func runProcess(url string) {
 	ctx := context.Background()
 	pool, err := postgres.Open(ctx, postgres.Config{URL: url, MaxConns: 16})
 	if err == nil {
-		_, err = jobs.Start(ctx, jobs.Deps{Pool: pool, Subscribers: []events.Subscriber{{
+		log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		_, err = jobs.Start(ctx, jobs.Deps{Pool: pool, Log: log, Subscribers: []events.Subscriber{{
 			Name: "process", Types: []string{"projects.*"},
 			Handle: func(ctx context.Context, tx postgres.Querier, list []events.Event) error {
 				for _, e := range list {
@@ -69,8 +71,15 @@ func runProcess(url string) {
 // transaction.
 const pauseHere = "pause"
 
-// startProcesses starts n processes that run the jobs of a database.
-func startProcesses(t *testing.T, db *pgtest.DB, n int) map[int]*exec.Cmd {
+// jobProcess is a process that runs the jobs of a database.
+type jobProcess struct {
+	*exec.Cmd
+	log *logBuffer
+}
+
+// startProcesses starts n processes that run the jobs of a database, and returns them by
+// process id.
+func startProcesses(t *testing.T, db *pgtest.DB, n int) map[int]jobProcess {
 	t.Helper()
 	owner := db.Owner(t)
 	if _, err := owner.Exec(t.Context(), `CREATE TABLE public.taken (n bigint GENERATED ALWAYS AS IDENTITY, process integer, aggregate text)`); err != nil {
@@ -89,29 +98,29 @@ func startProcesses(t *testing.T, db *pgtest.DB, n int) map[int]*exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	processes := make(map[int]*exec.Cmd)
+	processes := make(map[int]jobProcess)
 	for range n {
-		cmd := exec.Command(exe)
+		cmd, log := exec.Command(exe), &logBuffer{}
 		cmd.Env = append(os.Environ(), processURL+"="+db.RoleURL(postgres.RoleJobs))
-		cmd.Stderr = os.Stderr
+		cmd.Stderr = log
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
+			if t.Failed() {
+				t.Logf("log of process %d:\n%s", cmd.Process.Pid, log)
+			}
 		})
-		processes[cmd.Process.Pid] = cmd
+		processes[cmd.Process.Pid] = jobProcess{cmd, log}
 	}
 	return processes
 }
 
-// maxOutage is the longest time without a leader after the leader was paused.
-const maxOutage = 10 * time.Second
-
-// A leader that is paused, during a transaction or between two, is replaced within
-// maxOutage, both for dispatching events and for River's schedules. When it resumes, it
-// repeats nothing and is no longer the leader.
+// A leader that is paused, during a transaction or between two, is replaced, both for
+// dispatching events and for River's schedules. When it resumes, it repeats nothing and is
+// no longer the leader.
 func TestRunner_PausedLeaderIsReplaced(t *testing.T) {
 	t.Parallel()
 	for _, scenario := range []string{"dispatcher", "dispatcher in a transaction", "scheduler"} {
@@ -129,8 +138,8 @@ func TestRunner_PausedLeaderIsReplaced(t *testing.T) {
 				return n
 			}
 			publish(t, db, tenant, "before")
-			eventually(t, 30*time.Second, func() bool { return count(`SELECT count(*) FROM public.taken`) == 1 })
-			eventually(t, 30*time.Second, func() bool { return count(`SELECT count(*) FROM river.river_leader`) == 1 })
+			pgtest.Eventually(t, time.Minute, "the first event is delivered", func() bool { return count(`SELECT count(*) FROM public.taken`) == 1 })
+			pgtest.Eventually(t, time.Minute, "River has a leader", func() bool { return count(`SELECT count(*) FROM river.river_leader`) == 1 })
 			leader, want := count(`SELECT process FROM public.taken`), []string{"before", "after"}
 			var scheduler string
 			if err := owner.QueryRow(t.Context(), `SELECT leader_id FROM river.river_leader`).Scan(&scheduler); err != nil {
@@ -146,16 +155,28 @@ func TestRunner_PausedLeaderIsReplaced(t *testing.T) {
 			if scenario == "dispatcher in a transaction" {
 				want = []string{"before", pauseHere, "after"}
 				publish(t, db, tenant, pauseHere)
-				eventually(t, 30*time.Second, func() bool { return isStopped(t, leader) })
+				pgtest.Eventually(t, time.Minute, "the leader is paused", func() bool { return isStopped(t, leader) })
 			} else if err := processes[leader].Process.Signal(syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
 			paused := time.Now()
 			publish(t, db, tenant, "after")
-			eventually(t, maxOutage, func() bool {
+			pgtest.Eventually(t, time.Minute, "another process has taken over", func() bool {
 				return count(`SELECT count(*) FROM public.taken`) == len(want) &&
 					(scenario != "scheduler" || count(`SELECT count(*) FROM river.river_leader WHERE leader_id <> $1`, scheduler) == 1)
 			})
+			if scenario == "scheduler" {
+				// Without watchLeader, River replaces a paused leader as well, but later.
+				pgtest.Eventually(t, time.Minute, "another process has ended the leader's term", func() bool {
+					for pid, process := range processes {
+						text := process.log.String()
+						if pid != leader && strings.Contains(text, "did not renew its term and was replaced") && strings.Contains(text, scheduler) {
+							return true
+						}
+					}
+					return false
+				})
+			}
 			t.Logf("from SIGSTOP to the work of another process: %s", time.Since(paused).Round(time.Millisecond))
 			if err := processes[leader].Process.Signal(syscall.SIGCONT); err != nil {
 				t.Fatal(err)
@@ -164,7 +185,7 @@ func TestRunner_PausedLeaderIsReplaced(t *testing.T) {
 				publish(t, db, tenant, fmt.Sprint(i))
 				want = append(want, fmt.Sprint(i))
 			}
-			eventually(t, 30*time.Second, func() bool { return count(`SELECT count(*) FROM public.taken`) >= len(want) })
+			pgtest.Eventually(t, time.Minute, "all events are delivered", func() bool { return count(`SELECT count(*) FROM public.taken`) >= len(want) })
 			got, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT aggregate FROM public.taken ORDER BY n`)
 			if err != nil || !slices.Equal(got, want) {
 				t.Errorf("events: got %v, %v; want %v", got, err, want)
@@ -192,9 +213,8 @@ func isStopped(t *testing.T, pid int) bool {
 }
 
 // Three processes run the jobs. The dispatching one is killed twice while events are
-// written. Another takes over within seconds, and every event has its effect once and in
-// order.
-func TestRunner_KilledDispatcher_IsReplacedWithinSeconds(t *testing.T) {
+// written. Another takes over, and every event has its effect once and in order.
+func TestRunner_KilledDispatcher_IsReplaced(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, tenant := db.Owner(t), uid.New()
@@ -213,7 +233,7 @@ func TestRunner_KilledDispatcher_IsReplacedWithinSeconds(t *testing.T) {
 		sent++
 	}
 	send()
-	eventually(t, 15*time.Second, func() bool { return len(taken()) == 1 })
+	pgtest.Eventually(t, time.Minute, "the first event is delivered", func() bool { return len(taken()) == 1 })
 	for range 2 {
 		list := taken()
 		leader := processes[list[len(list)-1]]
@@ -224,11 +244,8 @@ func TestRunner_KilledDispatcher_IsReplacedWithinSeconds(t *testing.T) {
 		for range 5 {
 			send()
 		}
-		eventually(t, 15*time.Second, func() bool { return len(taken()) == sent })
+		pgtest.Eventually(t, time.Minute, "another process delivers the events", func() bool { return len(taken()) == sent })
 		t.Logf("from kill -9 to the delivery by another process: %s", time.Since(killed).Round(time.Millisecond))
-		if took := time.Since(killed); took > 5*time.Second {
-			t.Errorf("time until another process delivers events: got %s, want at most 5s", took)
-		}
 	}
 	got, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT aggregate FROM public.taken ORDER BY n`)
 	if err != nil || len(got) != sent {

@@ -10,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"parapet/internal/dev"
+	"parapet/internal/postgres/pgtest"
 )
 
 // TestAgentRun_ExecutesCommandAndIsScored assigns a task to a synthetic agent: the
@@ -55,7 +58,18 @@ func TestAgentRun_ExecutesCommandAndIsScored(t *testing.T) {
 		}
 		return page.Items[0]
 	}
-	time.Sleep(time.Second)
+	conn, err := pgx.Connect(t.Context(), info.DirectURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pgtest.Eventually(t, time.Minute, "the job of the run is inserted", func() bool {
+		var n int
+		err := conn.QueryRow(t.Context(), `SELECT count(*) FROM river.river_job WHERE queue = 'agents' AND state = 'available'`).Scan(&n)
+		return err == nil && n == 1
+	})
+	if err := conn.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	if r := only(); r.Status != "QUEUED" || !strings.Contains(r.Note, "PT_AGENT_COMMAND") {
 		t.Errorf("run without a command: got %+v, want QUEUED", r)
 	}

@@ -30,6 +30,7 @@ func TestServer_KilledDuringWrites_LosesNoAcknowledgedWrite(t *testing.T) {
 
 	var mu sync.Mutex
 	acknowledged := map[string]string{}
+	enough := make(chan struct{}) // closed after 40 acknowledged writes
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	var writers sync.WaitGroup
@@ -40,16 +41,15 @@ func TestServer_KilledDuringWrites_LosesNoAcknowledgedWrite(t *testing.T) {
 				if id := tryCreate(ctx, info.BaseURL+"/api/projects/"+project.ID+"/tasks", manager.token, title); id != "" {
 					mu.Lock()
 					acknowledged[id] = title
+					if len(acknowledged) == 40 {
+						close(enough)
+					}
 					mu.Unlock()
 				}
 			}
 		})
 	}
-	for enough := false; !enough; time.Sleep(5 * time.Millisecond) {
-		mu.Lock()
-		enough = len(acknowledged) >= 40
-		mu.Unlock()
-	}
+	<-enough
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

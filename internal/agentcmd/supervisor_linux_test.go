@@ -21,23 +21,6 @@ import (
 // parent and no open descriptor of the command. It writes its id to FILE.
 const daemon = `setsid sh -c 'setsid sh -c "echo \$\$ >FILE.new; mv FILE.new FILE; exec sleep 300" </dev/null >/dev/null 2>&1 & exit 0'; `
 
-// daemonID waits until the daemon runs and returns its id.
-func daemonID(t *testing.T, file string) int {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if text, err := os.ReadFile(file); err == nil {
-			pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
-			return pid
-		}
-	}
-	t.Fatal("the daemon did not start")
-	return 0
-}
-
 // TestRun_DescendantsEndBeforeIt starts a descendant that leaves the command's process group
 // and session. It must have ended when Run returns, however the command ends.
 func TestRun_DescendantsEndBeforeIt(t *testing.T) {
@@ -62,7 +45,7 @@ func TestRun_DescendantsEndBeforeIt(t *testing.T) {
 				_, err := shellCommand(t, c.timeout, strings.ReplaceAll(daemon+c.rest, "FILE", file)).Run(ctx, string(uid.New()), nil)
 				ended <- err
 			}()
-			pid := daemonID(t, file)
+			pid := processID(t, file)
 			if c.cancel {
 				cancel()
 			}
@@ -95,7 +78,7 @@ func TestRun_KilledProcess(t *testing.T) {
 			if err := victim.Start(); err != nil {
 				t.Fatal(err)
 			}
-			pid := daemonID(t, file)
+			pid := processID(t, file)
 			if both {
 				// Kill the supervisor first, because it would end the other processes.
 				if err := syscall.Kill(parentOf(t, pid), syscall.SIGKILL); err != nil {
@@ -141,7 +124,7 @@ func TestRun_ConcurrentAttempt_ReturnsErrOverlap(t *testing.T) {
 		defer close(ended)
 		_, _ = shellCommand(t, time.Minute, "echo $$ >"+file+".new; mv "+file+".new "+file+"; sleep 300").Run(ctx, run, nil)
 	}()
-	first := daemonID(t, file)
+	first := processID(t, file)
 	second := filepath.Join(t.TempDir(), "second")
 	if _, err := shellCommand(t, time.Minute, "touch "+second).Run(t.Context(), run, nil); !errors.Is(err, agentcmd.ErrOverlap) {
 		t.Errorf("Run of a second attempt: got %v, want %v", err, agentcmd.ErrOverlap)

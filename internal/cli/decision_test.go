@@ -79,13 +79,15 @@ func TestWaitDecision_TimeoutExitsWithPending(t *testing.T) {
 
 func TestWaitDecision_StopsWhenContextIsCancelled(t *testing.T) {
 	t.Parallel()
-	s := serveWait(t, func(_ int32, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(100*time.Millisecond, cancel)
-	start := time.Now()
+	defer cancel()
+	s := serveWait(t, func(_ int32, _ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	})
 	got := invokeContext(ctx, t, s, environment{}, "wait-decision", apollo, "APOLLO-18")
-	if got.code != ExitCancelled || time.Since(start) > 5*time.Second {
-		t.Fatalf("wait-decision with a cancelled context: got %+v after %s, want exit %d within 5s", got, time.Since(start), ExitCancelled)
+	if got.code != ExitCancelled {
+		t.Fatalf("wait-decision with a cancelled context: got %+v, want exit %d", got, ExitCancelled)
 	}
 }
 

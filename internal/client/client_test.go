@@ -224,9 +224,12 @@ func TestDo_TimeoutAndCancel(t *testing.T) {
 	if err := read(t.Context(), c); !fault.HasCode(err, fault.CodeUnavailable) || !strings.Contains(err.Error(), "within 30ms") {
 		t.Fatalf("got %v, want UNAVAILABLE with the time limit", err)
 	}
-	c = start(t, Config{}, hang)
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(20*time.Millisecond, cancel)
+	defer cancel()
+	c = start(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		cancel()
+		hang(w, r)
+	})
 	if err := read(ctx, c); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want context.Canceled", err)
 	}

@@ -25,30 +25,25 @@ func record(tenant op.UUID, n int) authz.DecisionRecord {
 	}
 }
 
-// runUntilWritten runs the log until n records were written or dropped.
-func runUntilWritten(t *testing.T, l *decisionlog.Log, n int64) {
+// writeQueued writes the queued records: Run writes them before it returns.
+func writeQueued(t *testing.T, l *decisionlog.Log) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { l.Run(ctx) })
-	for end := time.Now().Add(10 * time.Second); l.Written()+l.Dropped() < n && time.Now().Before(end); {
-		time.Sleep(time.Millisecond)
-	}
 	stop()
-	running.Wait()
+	l.Run(ctx)
 }
 
 func TestLog_WritesRecordsThatListAndPruneFind(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	ownTenant, other := uid.New(), uid.New()
-	l := decisionlog.New(decisionlog.Config{Pool: db.Pool(t, postgres.RoleJobs), Batch: 3, Every: 5 * time.Millisecond})
+	l := decisionlog.New(decisionlog.Config{Pool: db.Pool(t, postgres.RoleJobs), Batch: 3})
 	for n := range 10 {
 		l.Record(record(ownTenant, n))
 	}
 	l.Record(record(other, 99))
 	l.Record(record("", 100))
-	runUntilWritten(t, l, 12)
+	writeQueued(t, l)
 	if l.Written() != 12 || l.Dropped() != 0 {
 		t.Fatalf("got %d records written and %d dropped, want 12 and 0", l.Written(), l.Dropped())
 	}
@@ -124,7 +119,7 @@ func TestLog_RejectedRecordDropsNoOther(t *testing.T) {
 		}
 		l.Record(r)
 	}
-	runUntilWritten(t, l, 5)
+	writeQueued(t, l)
 	if l.Written() != 4 || l.Dropped() != 1 {
 		t.Fatalf("got %d records written and %d dropped, want 4 and 1", l.Written(), l.Dropped())
 	}

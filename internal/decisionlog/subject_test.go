@@ -33,7 +33,7 @@ func TestLog_StoresSubjectOncePerTenantAndDigest(t *testing.T) {
 	owner, reader := db.Owner(t), db.Pool(t, postgres.RoleIdentity)
 	ownTenant, other := uid.New(), uid.New()
 	shared, alone := snapshot(`{"subject":{"id":"shared"}}`), snapshot(`{"subject":{"id":"alone"}}`)
-	l := decisionlog.New(decisionlog.Config{Pool: db.Pool(t, postgres.RoleJobs), Batch: 4, Every: 5 * time.Millisecond})
+	l := decisionlog.New(decisionlog.Config{Pool: db.Pool(t, postgres.RoleJobs), Batch: 4})
 	for n := range 20 {
 		r := record(ownTenant, n)
 		r.Credential = authz.CredentialID{Kind: authz.TokenSession, ID: string(uid.New())}
@@ -48,12 +48,12 @@ func TestLog_StoresSubjectOncePerTenantAndDigest(t *testing.T) {
 	l.Record(foreign)
 	nobody := record(ownTenant, 100)
 	l.Record(nobody)
-	runUntilWritten(t, l, 22)
+	writeQueued(t, l)
 	process := decisionlog.New(decisionlog.Config{Pool: db.Pool(t, postgres.RoleJobs)})
 	again := record(other, 101)
 	again.Subject = shared
 	process.Record(again)
-	runUntilWritten(t, process, 1)
+	writeQueued(t, process)
 	if n := countSubjects(t, owner); n != 3 || l.Dropped()+process.Dropped() != 0 {
 		t.Fatalf("got %d subjects, %d and %d records dropped; want 2 subjects of one tenant and 1 of another", n, l.Dropped(), process.Dropped())
 	}
@@ -98,7 +98,7 @@ func TestSubjects_OnlyJobsRoleInsertsAndDeletes(t *testing.T) {
 	r := record(tenant, 1)
 	r.Subject = snapshot(`{}`)
 	l.Record(r)
-	runUntilWritten(t, l, 1)
+	writeQueued(t, l)
 	const (
 		insert = `INSERT INTO audit.decision_subjects (tenant_id, digest, document) SELECT gen_random_uuid(), sha256('{ }'), '{ }'`
 		update = `UPDATE audit.decision_subjects SET document = '{"subject":{}}'`
@@ -140,7 +140,7 @@ func TestPrune_DeletesSubjectsThatNoRecordNames(t *testing.T) {
 	put(48*time.Hour, old)
 	put(48*time.Hour, kept)
 	put(time.Hour, kept)
-	runUntilWritten(t, l, 3)
+	writeQueued(t, l)
 	// The subjects are as old as their first record.
 	if _, err := owner.Exec(t.Context(), `UPDATE audit.decision_subjects SET stored_at = $1`, now.Add(-48*time.Hour)); err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestPrune_DeletesSubjectsThatNoRecordNames(t *testing.T) {
 	}
 	// The log remembers the deleted subject as stored. The next record must store it again.
 	put(0, old)
-	runUntilWritten(t, l, 4)
+	writeQueued(t, l)
 	if n := countSubjects(t, owner); n != 2 || l.Written() != 4 || l.Dropped() != 0 {
 		t.Errorf("got %d subjects, %d records written, %d dropped; want 2, 4 and 0", n, l.Written(), l.Dropped())
 	}
@@ -169,7 +169,7 @@ func TestGet_ReportsAChangedSubject(t *testing.T) {
 	r := record(tenant, 1)
 	r.Subject = snapshot(`{"subject":{"grants":{"task.update":{"tenant":false}}}}`)
 	l.Record(r)
-	runUntilWritten(t, l, 1)
+	writeQueued(t, l)
 	const change = `UPDATE audit.decision_subjects SET document = replace(document::text, 'false', 'true')::json`
 	if _, err := owner.Exec(t.Context(), change); err == nil {
 		t.Error("UPDATE with the constraint: got no error")

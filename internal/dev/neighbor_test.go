@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/postgres/pgtest"
 )
 
 // project creates a project with n tasks as a tenant's project manager, and returns the
@@ -57,23 +59,6 @@ func (d *Dev) connect(t *testing.T) *pgx.Conn {
 	return conn
 }
 
-// await polls a query that returns a number until it is at least want.
-func await(t *testing.T, conn *pgx.Conn, sql string, want int) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		var n int
-		if err := conn.QueryRow(t.Context(), sql).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		if n >= want {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%s: %d, want %d", sql, n, want)
-		}
-	}
-}
-
 // waitingWritersSQL counts only connections of this test's database, because other tests
 // use the same server.
 const waitingWritersSQL = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND usename = 'parapet_tracker'`
@@ -101,7 +86,13 @@ func TestLockedRow_LeavesOtherTenantsAlone(t *testing.T) {
 	for range updates {
 		go func() { answers <- d.ask(t, "PATCH", locked[0], attacker, []byte(`{"description":"x"}`)) }()
 	}
-	await(t, watch, waitingWritersSQL, 3)
+	pgtest.Eventually(t, time.Minute, "three updates wait for the row", func() bool {
+		var n int
+		if err := watch.QueryRow(t.Context(), waitingWritersSQL).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n >= 3
+	})
 	for i := range 10 {
 		for _, a := range []struct{ method, path, token, body string }{
 			{"GET", list + "/tasks?limit=50", victim, ""},

@@ -191,7 +191,7 @@ func decideForReplay(s *stage) []ruleReason {
 // log is written asynchronously.
 func (s *stage) waitForDecisions(token string, wanted []ruleReason) []identity.DecisionEntry {
 	s.t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		var all []identity.DecisionEntry
 		for cursor := ""; ; {
 			page := decode[op.Page[identity.DecisionEntry]](s.t, s.want(http.StatusOK, "", "GET", "/api/decisions?limit=200&cursor="+cursor, token, nil))

@@ -122,27 +122,30 @@ func TestDispatcher_TerminatedConnections_DeliverEachEventOnceInOrder(t *testing
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = d.Run(ctx) })
+	var terminated atomic.Int64
 	running.Go(func() {
 		for ctx.Err() == nil {
-			_, _ = owner.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'parapet_jobs' AND datname = current_database() AND random() < 0.5`)
+			if tag, err := owner.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'parapet_jobs' AND datname = current_database() AND random() < 0.5`); err == nil {
+				terminated.Add(tag.RowsAffected())
+			}
 			time.Sleep(time.Duration(20+rand.IntN(60)) * time.Millisecond)
 		}
 	})
-	const each = 40
-	tenant := uid.New()
-	for i := range each {
-		publish(t, module, tenant, numberedEvent(tenant, "a", fmt.Sprint(i)), numberedEvent(tenant, "b", fmt.Sprint(i)))
-		time.Sleep(10 * time.Millisecond)
-	}
+	tenant, published := uid.New(), 0
+	pgtest.Eventually(t, 2*time.Minute, "40 events of each aggregate are published and three connections terminated", func() bool {
+		publish(t, module, tenant, numberedEvent(tenant, "a", fmt.Sprint(published)), numberedEvent(tenant, "b", fmt.Sprint(published)))
+		published++
+		return published >= 40 && terminated.Load() >= 3
+	})
 	stop()
 	running.Wait()
 	// The pool may still contain terminated connections.
-	eventually(t, func() bool { _, err := d.Drain(t.Context()); return err == nil })
+	pgtest.Eventually(t, time.Minute, "Drain succeeds", func() bool { _, err := d.Drain(t.Context()); return err == nil })
 	for _, s := range []string{"one", "two"} {
 		got := takenBy(t, owner, s)
 		for _, aggregate := range []string{"a", "b"} {
 			var want, have []string
-			for i := range each {
+			for i := range published {
 				want = append(want, fmt.Sprintf("%s/%d", aggregate, i))
 			}
 			for _, g := range got {
@@ -176,7 +179,7 @@ func TestDispatcher_FailingEvent_IsParkedAndDelaysNoOther(t *testing.T) {
 	}
 	d := dispatcher(t, db, func(c *events.Config) {
 		c.MaxAttempts = 3
-		c.Backoff = func(int) time.Duration { return 30 * time.Millisecond }
+		c.Backoff = func(int) time.Duration { return time.Hour }
 	},
 		collector("error", poisoned(func() error { return errors.New("handler\x00failed") })),
 		collector("panic", poisoned(func() error { panic("handler failed") })),
@@ -192,8 +195,11 @@ func TestDispatcher_FailingEvent_IsParkedAndDelaysNoOther(t *testing.T) {
 			t.Errorf("subscriber %s before the event was parked: got %v", s, got)
 		}
 	}
-	for range 4 {
-		time.Sleep(40 * time.Millisecond)
+	// Two more attempts, and the event behind the parked one.
+	for range 3 {
+		if _, err := owner.Exec(t.Context(), `UPDATE events.deliveries SET next_attempt_at = now() WHERE parked_at IS NULL`); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := d.Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -287,23 +293,13 @@ func TestDispatcher_SlowSubscriberDelaysNoOther(t *testing.T) {
 	defer func() { stop(); running.Wait() }()
 	for i := range 5 {
 		publish(t, module, tenant, numberedEvent(tenant, "a", fmt.Sprint(i)))
-		eventually(t, func() bool { return len(takenBy(t, owner, "quick")) == i+1 })
+		pgtest.Eventually(t, time.Minute, "subscriber quick has the event", func() bool { return len(takenBy(t, owner, "quick")) == i+1 })
 	}
 	if got := takenBy(t, owner, "slow"); len(got) != 0 {
 		t.Fatalf("subscriber slow: got %v, want none", got)
 	}
 	close(block)
-	eventually(t, func() bool { return len(takenBy(t, owner, "slow")) == 5 })
-}
-
-func eventually(tb testing.TB, condition func() bool) {
-	tb.Helper()
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if condition() {
-			return
-		}
-	}
-	tb.Fatal("the condition was not met within 15 s")
+	pgtest.Eventually(t, time.Minute, "subscriber slow has all events", func() bool { return len(takenBy(t, owner, "slow")) == 5 })
 }
 
 // Two processes dispatch concurrently, as they might during a takeover, while events are
@@ -346,7 +342,7 @@ func TestDispatcher_TwoConcurrent_KeepOrderPerAggregate(t *testing.T) {
 		})
 	}
 	writing.Wait()
-	eventually(t, func() bool { return pending(t, db).Empty() })
+	pgtest.Eventually(t, time.Minute, "all events are delivered", func() bool { return pending(t, db).Empty() })
 	stop()
 	dispatching.Wait()
 	got := takenBy(t, owner, "s")
@@ -406,22 +402,30 @@ func TestDispatcher_OneLeader_OtherTakesOver(t *testing.T) {
 		running.Go(func() { _ = d.Run(ctx) })
 	}
 	publish(t, module, tenant, numberedEvent(tenant, "a", "0"))
-	eventually(t, func() bool { return len(takenBy(t, owner, "s")) == 1 })
-	// Terminate the leader's listening connection: it releases the lease.
-	var led int
-	err := owner.QueryRow(t.Context(), `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-		WHERE application_name = 'parapet dispatcher' AND datname = current_database()`).Scan(&led)
-	if err != nil || led != 1 {
-		t.Fatalf("got %d leaders, %v; want 1", led, err)
+	pgtest.Eventually(t, time.Minute, "the first event is delivered", func() bool { return len(takenBy(t, owner, "s")) == 1 })
+	epoch := func() (n int) {
+		t.Helper()
+		if err := owner.QueryRow(t.Context(), `SELECT epoch FROM events.leases`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
 	}
+	first := epoch()
+	// Terminate the leader's listening connection: it releases the lease.
+	pgtest.Eventually(t, time.Minute, "the leader listens", func() bool {
+		var led int
+		err := owner.QueryRow(t.Context(), `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+			WHERE application_name = 'parapet dispatcher' AND datname = current_database()`).Scan(&led)
+		if err != nil || led > 1 {
+			t.Fatalf("got %d leaders, %v; want 1", led, err)
+		}
+		return led == 1
+	})
 	started := time.Now()
 	publish(t, module, tenant, numberedEvent(tenant, "a", "1"))
-	eventually(t, func() bool { return len(takenBy(t, owner, "s")) == 2 })
-	if took := time.Since(started); took > 5*time.Second {
-		t.Errorf("the takeover took %s, want at most 5s", took)
-	} else {
-		t.Logf("takeover and delivery: %s", took)
-	}
+	pgtest.Eventually(t, time.Minute, "a dispatcher acquires the released lease", func() bool { return epoch() > first })
+	pgtest.Eventually(t, time.Minute, "the second event is delivered", func() bool { return len(takenBy(t, owner, "s")) == 2 })
+	t.Logf("takeover and delivery: %s", time.Since(started))
 }
 
 func TestPrune_KeepsUndeliveredAndParkedEvents(t *testing.T) {

@@ -3,6 +3,7 @@ package events_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"parapet/internal/events"
 	"parapet/internal/postgres"
@@ -42,7 +43,7 @@ func TestRoute_FormerLeaderRoutesNothing(t *testing.T) {
 		n, err := former.Route(events.WithEpoch(t.Context(), epoch))
 		done <- result{n, err}
 	}()
-	eventually(t, func() bool {
+	pgtest.Eventually(t, time.Minute, "the former leader waits for the routing lock", func() bool {
 		var waiting int
 		err := owner.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND usename = 'parapet_jobs' AND wait_event_type = 'Lock'`).Scan(&waiting)

@@ -13,6 +13,7 @@ import (
 	"parapet/internal/fault"
 	"parapet/internal/identity"
 	"parapet/internal/postgres"
+	"parapet/internal/postgres/pgtest"
 	"parapet/internal/uid"
 )
 
@@ -106,7 +107,7 @@ func TestIssueServiceKey_WhenGrantsChangeConcurrently_ReturnsConflict(t *testing
 	group.Go(func() {
 		_, issueErr = r.call("issue-service-key", request{token: admin, body: body(fields{"label": "ci", "targetUserId": user})})
 	})
-	eventually(t, 5*time.Second, "issue-service-key waits for the change", func() bool {
+	pgtest.Eventually(t, time.Minute, "issue-service-key waits for the change", func() bool {
 		return queryValue[int](r, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = $1 AND wait_event_type = 'Lock'`, postgres.RoleIdentity) == 1
 	})
 	if err := change.Commit(ctx); err != nil {
@@ -145,14 +146,4 @@ func TestRevokeKey_ConcurrentRevocationsAreRecordedOnce(t *testing.T) {
 	if n := queryValue[int](r, `SELECT count(*) FROM audit.entries WHERE action = 'api_key.revoked'`); n != 1 {
 		t.Errorf("got %d audit entries, want 1", n)
 	}
-}
-
-func eventually(t *testing.T, d time.Duration, condition string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("condition not met within %s: %s", d, condition)
 }

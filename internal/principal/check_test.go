@@ -7,6 +7,7 @@ import (
 	"parapet/internal/authz"
 	"parapet/internal/fault"
 	"parapet/internal/op"
+	"parapet/internal/postgres/pgtest"
 	"parapet/internal/principal"
 	"parapet/internal/token"
 	"parapet/internal/uid"
@@ -241,10 +242,9 @@ func TestAuthenticate_AppliesNotificationsImmediately(t *testing.T) {
 	isAccepted := func(text string) func() bool {
 		return func() bool { _, err := w.authenticate(text); return err == nil }
 	}
-	const timeout = 5 * time.Second
-	eventually(t, timeout, "both credentials are accepted", func() bool { return isAccepted(key)() && isAccepted(session)() })
+	pgtest.Eventually(t, time.Minute, "both credentials are accepted", func() bool { return isAccepted(key)() && isAccepted(session)() })
 	// The listener may still be connecting: repeat until it has received a notification.
-	eventually(t, timeout, "the key is rejected after the user's suspension", func() bool {
+	pgtest.Eventually(t, time.Minute, "the key is rejected after the user's suspension", func() bool {
 		w.exec(`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, worker)
 		if isRejected(key, principal.ReasonSuspended)() {
 			return true
@@ -253,22 +253,22 @@ func TestAuthenticate_AppliesNotificationsImmediately(t *testing.T) {
 		return false
 	})
 	w.exec(`UPDATE identity.users SET status = 'ACTIVE' WHERE id = $1`, worker)
-	eventually(t, timeout, "both credentials are accepted after the user's activation", func() bool { return isAccepted(key)() && isAccepted(session)() })
+	pgtest.Eventually(t, time.Minute, "both credentials are accepted after the user's activation", func() bool { return isAccepted(key)() && isAccepted(session)() })
 
 	w.exec(`UPDATE identity.memberships SET status = 'SUSPENDED' WHERE user_id = $1`, worker)
-	eventually(t, timeout, "the session is rejected after the membership's suspension", isRejected(session, principal.ReasonNotInTenant))
+	pgtest.Eventually(t, time.Minute, "the session is rejected after the membership's suspension", isRejected(session, principal.ReasonNotInTenant))
 	w.exec(`UPDATE identity.memberships SET status = 'ACTIVE' WHERE user_id = $1`, worker)
-	eventually(t, timeout, "both credentials are accepted after the membership's activation", func() bool { return isAccepted(key)() && isAccepted(session)() })
+	pgtest.Eventually(t, time.Minute, "both credentials are accepted after the membership's activation", func() bool { return isAccepted(key)() && isAccepted(session)() })
 
 	w.exec(`UPDATE identity.tenants SET disabled_at = now() WHERE id = $1`, acme)
-	eventually(t, timeout, "the key is rejected after the tenant was disabled", isRejected(key, principal.ReasonTenantDisabled))
+	pgtest.Eventually(t, time.Minute, "the key is rejected after the tenant was disabled", isRejected(key, principal.ReasonTenantDisabled))
 	w.exec(`UPDATE identity.tenants SET disabled_at = NULL WHERE id = $1`, acme)
-	eventually(t, timeout, "both credentials are accepted after the tenant was enabled", func() bool { return isAccepted(key)() && isAccepted(session)() })
+	pgtest.Eventually(t, time.Minute, "both credentials are accepted after the tenant was enabled", func() bool { return isAccepted(key)() && isAccepted(session)() })
 
 	w.exec(`UPDATE identity.api_keys SET revoked_at = now(), revoked_by = owner_id WHERE jti = $1`, keyID)
-	eventually(t, timeout, "the revoked key is rejected", isRejected(key, ""))
+	pgtest.Eventually(t, time.Minute, "the revoked key is rejected", isRejected(key, ""))
 	w.exec(`UPDATE identity.sessions SET revoked_at = now() WHERE jti = $1`, sessionID)
-	eventually(t, timeout, "the revoked session is rejected", isRejected(session, ""))
+	pgtest.Eventually(t, time.Minute, "the revoked session is rejected", isRejected(session, ""))
 }
 
 // Notifications are lost while the listener is disconnected, so the checker clears its
@@ -287,13 +287,13 @@ func TestAuthenticate_AfterReconnect_ClearsCaches(t *testing.T) {
 		}
 		return n
 	}
-	eventually(t, 5*time.Second, "the listener is connected", func() bool { return listeners() == 1 })
+	pgtest.Eventually(t, time.Minute, "the listener is connected", func() bool { return listeners() == 1 })
 	w.exec(`ALTER TABLE identity.api_keys DISABLE TRIGGER api_keys_notify`)
 	// The checker clears its caches when the listener connects, and notifications of the
 	// changes above may still arrive. Repeat until a revoked key is still accepted: then
 	// its notification was lost.
 	var key string
-	eventually(t, 10*time.Second, "a revoked key is accepted from the cache", func() bool {
+	pgtest.Eventually(t, time.Minute, "a revoked key is accepted from the cache", func() bool {
 		var jti op.UUID
 		key, jti = w.key(acme, worker)
 		if _, err := w.authenticate(key); err != nil {
@@ -304,7 +304,7 @@ func TestAuthenticate_AfterReconnect_ClearsCaches(t *testing.T) {
 		return err == nil
 	})
 	w.exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parapet-notices'`)
-	eventually(t, 10*time.Second, "the revoked key is rejected after the listener has reconnected", func() bool {
+	pgtest.Eventually(t, time.Minute, "the revoked key is rejected after the listener has reconnected", func() bool {
 		_, err := w.authenticate(key)
 		return fault.HasCode(err, fault.CodeUnauthorized)
 	})
@@ -315,33 +315,37 @@ func TestRun_WritesLastUsedAtAtMostOncePerMinute(t *testing.T) {
 	w := newFixture(t, options{ttl: time.Minute})
 	w.runChecker()
 	acme := w.tenant("acme")
-	key, jti := w.key(acme, w.user(acme, "worker@acme.example"))
-	lastUsed := func() *time.Time {
+	worker := w.user(acme, "worker@acme.example")
+	key, keyID := w.key(acme, worker)
+	other, otherID := w.key(acme, worker)
+	lastUsed := func(jti op.UUID) *time.Time {
 		var at *time.Time
 		if err := w.owner.QueryRow(t.Context(), `SELECT last_used_at FROM identity.api_keys WHERE jti = $1`, jti).Scan(&at); err != nil {
 			t.Fatal(err)
 		}
 		return at
 	}
-	if lastUsed() != nil {
+	if lastUsed(keyID) != nil {
 		t.Fatal("last_used_at is set before the first use")
 	}
 	first := w.clock.Now()
-	use := func() {
+	use := func(key string) {
 		t.Helper()
 		if _, err := w.authenticate(key); err != nil {
 			t.Fatal(err)
 		}
 	}
-	use()
-	eventually(t, 5*time.Second, "the first use is written to last_used_at", func() bool { at := lastUsed(); return at != nil && at.Equal(first) })
+	use(key)
+	pgtest.Eventually(t, time.Minute, "the first use is written to last_used_at", func() bool { at := lastUsed(keyID); return at != nil && at.Equal(first) })
 	w.clock.setTime(first.Add(59 * time.Second))
-	use()
-	time.Sleep(700 * time.Millisecond)
-	if at := lastUsed(); !at.Equal(first) {
+	use(key)
+	// Pending uses are written together: after the other key's use, none of the first key is pending.
+	use(other)
+	pgtest.Eventually(t, time.Minute, "the use of the other key is written to last_used_at", func() bool { return lastUsed(otherID) != nil })
+	if at := lastUsed(keyID); !at.Equal(first) {
 		t.Errorf("got last_used_at %s, want the first use: it is written at most once per minute", at)
 	}
 	w.clock.setTime(first.Add(60 * time.Second))
-	use()
-	eventually(t, 5*time.Second, "a use one minute later is written to last_used_at", func() bool { return lastUsed().Equal(first.Add(60 * time.Second)) })
+	use(key)
+	pgtest.Eventually(t, time.Minute, "a use one minute later is written to last_used_at", func() bool { return lastUsed(keyID).Equal(first.Add(60 * time.Second)) })
 }

@@ -7,6 +7,7 @@ import (
 
 	"parapet/internal/authz"
 	"parapet/internal/op"
+	"parapet/internal/postgres/pgtest"
 	"parapet/internal/principal"
 	"parapet/internal/uid"
 )
@@ -161,7 +162,7 @@ func TestRefresh_AppliesDelegatorSuspensionAfterNotification(t *testing.T) {
 	l.runChecker()
 	setStatus := func(status string) { l.exec(`UPDATE identity.users SET status = $2 WHERE id = $1`, l.worker, status) }
 	// The listener may still be connecting: repeat until it has received a notification.
-	eventually(t, 10*time.Second, "the delegation is dropped after the delegator's suspension", func() bool {
+	pgtest.Eventually(t, time.Minute, "the delegation is dropped after the delegator's suspension", func() bool {
 		setStatus("ACTIVE")
 		if !l.holdsTaskUpdate(l.live) {
 			return false

@@ -177,14 +177,3 @@ func (w *fixture) authenticate(text string) (*principal.Principal, error) {
 func (w *fixture) authenticateAs(text, selector string) (*principal.Principal, error) {
 	return w.checker.Authenticate(context.Background(), principal.Credential{Token: text, Module: "identity", ActAs: selector, HasActAs: true})
 }
-
-// eventually repeats ok until it returns true or d has passed.
-func eventually(t *testing.T, d time.Duration, condition string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("condition not met within %s: %s", d, condition)
-}

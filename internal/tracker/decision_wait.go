@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parapet/internal/authz"
@@ -32,6 +33,8 @@ type waiters struct {
 	waitersByUser map[op.UUID]int
 	// lookupSlots is a semaphore that limits concurrent reads after a notification.
 	lookupSlots chan struct{}
+	// waiting counts the calls that have read an open request and wait to be woken.
+	waiting atomic.Int64
 	// done is closed to end all waits.
 	done      chan struct{}
 	closeOnce sync.Once
@@ -131,12 +134,32 @@ func (w *waiters) lookup(ctx context.Context, isRetry bool, f func() (any, error
 	}
 }
 
+// await blocks until the call is woken, timeout fires (timedOut), all waits end (ended) or
+// ctx ends.
+func (w *waiters) await(ctx context.Context, woken <-chan struct{}, timeout <-chan time.Time) (timedOut, ended bool, err error) {
+	w.waiting.Add(1)
+	defer w.waiting.Add(-1)
+	select {
+	case <-woken:
+		return false, false, nil
+	case <-timeout:
+		return true, false, nil
+	case <-w.done:
+		return false, true, nil
+	case <-ctx.Done():
+		return false, false, ctx.Err()
+	}
+}
+
 // endAll makes all current and future waiting calls return immediately.
 func (w *waiters) endAll() { w.closeOnce.Do(func() { close(w.done) }) }
 
 // EndWaits makes all calls that wait for a decision return the request as it is.
 // Called at shutdown, so that waiting calls don't delay it.
 func (s *Service) EndWaits() { s.decisionWaiters.endAll() }
+
+// WaitDecisionCalls returns the number of wait-decision calls that wait for an answer.
+func (s *Service) WaitDecisionCalls() int64 { return s.decisionWaiters.waiting.Load() }
 
 // waitDecision binds the long poll of wait-decision. It reads the request again after
 // each notification. Each read is a separate executor call with its own
@@ -177,14 +200,12 @@ func (s *Service) waitDecision() op.Bound {
 			if err != nil || timedOut || !ok || request.Status != contract.DecisionOpen {
 				return out, err
 			}
-			select {
-			case <-woken:
-			case <-timeout.C:
-				timedOut = true
-			case <-s.decisionWaiters.done:
+			var ended bool
+			switch timedOut, ended, err = s.decisionWaiters.await(ctx, woken, timeout.C); {
+			case err != nil:
+				return nil, err
+			case ended:
 				return out, nil
-			case <-ctx.Done():
-				return nil, ctx.Err()
 			}
 		}
 	}}

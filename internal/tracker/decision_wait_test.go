@@ -16,6 +16,7 @@ import (
 	"parapet/internal/fault"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
+	"parapet/internal/postgres/pgtest"
 	"parapet/internal/tracker"
 )
 
@@ -24,6 +25,9 @@ import (
 type otherProcess struct {
 	*world
 	service *tracker.Service
+	// notified receives the payloads of the notifications about decision requests, after the
+	// service has handled them.
+	notified chan string
 }
 
 // newModule creates a second tracker module with a pool of conns connections. deps sets
@@ -50,13 +54,25 @@ func (w *world) startProcess(conns int32) *otherProcess {
 	notifications := postgres.NewNotifications(w.db.RoleURL(postgres.RoleTracker), nil)
 	a := w.newModule(conns, tracker.Deps{Notifications: notifications})
 	ready := make(chan struct{})
-	notifications.AddListener(postgres.Listener{Channel: "parapet_decisions", Missed: sync.OnceFunc(func() { close(ready) }), Handle: func(string) {}})
+	a.notified = make(chan string, 100)
+	notifications.AddListener(postgres.Listener{Channel: "parapet_decisions", Missed: sync.OnceFunc(func() { close(ready) }), Handle: func(payload string) {
+		select {
+		case a.notified <- payload:
+		default: // the test does not read them
+		}
+	}})
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { notifications.Run(ctx) })
 	w.t.Cleanup(func() { stop(); running.Wait() })
 	<-ready
 	return a
+}
+
+// waitForCalls waits until n wait-decision calls of the process have read an open request and wait.
+func (a *otherProcess) waitForCalls(n int64) {
+	a.t.Helper()
+	pgtest.Eventually(a.t, time.Minute, fmt.Sprintf("%d calls of wait-decision wait", n), func() bool { return a.service.WaitDecisionCalls() == n })
 }
 
 // waitResult is the result of a wait-decision call and the time when it returned.
@@ -105,12 +121,11 @@ func (waiting *otherProcess) waitForAnswer(answering *otherProcess, task *contra
 	w := waiting.world
 	w.t.Helper()
 	request := w.createDecisionRequest(task, 0)
-	answered := waiting.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 30}))
-	// Wait for the first read, so that the notification wakes the call.
-	time.Sleep(10 * time.Millisecond)
+	answered := waiting.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 55}))
+	waiting.waitForCalls(1)
 	do[contract.DecisionRequest](answering.world, w.manager, "answer-decision", decisionInput(task, request, fields{"answer": "yes"}))
 	ended := time.Now()
-	a := w.receiveWithin(20*time.Second, answered)
+	a := w.receiveWithin(30*time.Second, answered)
 	if a.err != nil || a.request.Status != contract.DecisionAnswered || a.request.Answer != "yes" {
 		w.t.Fatalf("wait-decision: got %+v, %v, want the answer yes", a.request, a.err)
 	}
@@ -143,13 +158,13 @@ func TestWaitDecision_EndsOnAnswerTimeoutCancelAndShutdown(t *testing.T) {
 	// Immediately, if the request is already answered.
 	done := w.createDecisionRequest(task, 0)
 	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, done, fields{"answer": "yes"}))
-	if a := w.receiveWithin(5*time.Second, process.startWait(w.manager, decisionInput(task, done, fields{"timeoutSeconds": 55}))); a.err != nil || a.request.Answer != "yes" {
+	if a := w.receiveWithin(30*time.Second, process.startWait(w.manager, decisionInput(task, done, fields{"timeoutSeconds": 55}))); a.err != nil || a.request.Answer != "yes" {
 		t.Errorf("wait-decision for an answered request: got %+v, want the answer yes immediately", a)
 	}
 	// After the timeout, with the open request.
 	request := w.createDecisionRequest(task, 0)
 	start := time.Now()
-	if a := w.receiveWithin(5*time.Second, process.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 1}))); a.err != nil || a.request.Status != contract.DecisionOpen || a.at.Sub(start) < time.Second {
+	if a := w.receiveWithin(30*time.Second, process.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 1}))); a.err != nil || a.request.Status != contract.DecisionOpen || a.at.Sub(start) < time.Second {
 		t.Errorf("wait-decision with a timeout of 1s: got %+v after %s, want the open request after the timeout", a, a.at.Sub(start))
 	}
 	// When the caller's context is cancelled.
@@ -160,16 +175,16 @@ func TestWaitDecision_EndsOnAnswerTimeoutCancelAndShutdown(t *testing.T) {
 		_, err := bound.Call(ctx, &contract.WaitDecisionIn{ProjectID: p.ID, Task: task.Key, RequestID: request, TimeoutSeconds: 55})
 		result <- err
 	}()
-	time.Sleep(20 * time.Millisecond)
+	process.waitForCalls(1)
 	cancel()
 	if err := <-result; !errors.Is(err, context.Canceled) {
 		t.Errorf("wait-decision with a cancelled context: got %v, want context.Canceled", err)
 	}
 	// When the task is deleted: NOT_FOUND.
 	answered := process.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 55}))
-	time.Sleep(20 * time.Millisecond)
+	process.waitForCalls(1)
 	do[op.None](w, w.manager, "delete-task", fields{"projectId": p.ID, "task": task.Key})
-	if a := w.receiveWithin(5*time.Second, answered); !fault.HasCode(a.err, fault.CodeNotFound) {
+	if a := w.receiveWithin(30*time.Second, answered); !fault.HasCode(a.err, fault.CodeNotFound) {
 		t.Errorf("wait-decision after the deletion of the task: got %+v, want NOT_FOUND", a)
 	}
 	// At shutdown, all waits end.
@@ -179,10 +194,10 @@ func TestWaitDecision_EndsOnAnswerTimeoutCancelAndShutdown(t *testing.T) {
 	for range 20 {
 		all = append(all, process.startWait(w.manager, decisionInput(other, request, fields{"timeoutSeconds": 55})))
 	}
-	time.Sleep(20 * time.Millisecond)
+	process.waitForCalls(20)
 	process.service.EndWaits()
 	for _, answered := range append(all, process.startWait(w.manager, decisionInput(other, request, fields{"timeoutSeconds": 55}))) {
-		if a := w.receiveWithin(5*time.Second, answered); a.err != nil || a.request.Status != contract.DecisionOpen {
+		if a := w.receiveWithin(30*time.Second, answered); a.err != nil || a.request.Status != contract.DecisionOpen {
 			t.Errorf("wait-decision after EndWaits: got %+v, want the open request", a)
 		}
 	}
@@ -205,10 +220,10 @@ func TestWaitDecision_RequiresPermissionThroughoutTheWait(t *testing.T) {
 	// A caller who loses the permission while waiting gets an error at the next read.
 	process := w.startProcess(2)
 	answered := process.startWait(member, decisionInput(task, request, at))
-	time.Sleep(20 * time.Millisecond)
+	process.waitForCalls(1)
 	w.exec(`UPDATE identity.memberships SET status = 'SUSPENDED' WHERE user_id = $1`, member.id)
 	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, request, fields{"answer": "yes"}))
-	if a := w.receiveWithin(5*time.Second, answered); !fault.HasCode(a.err, fault.CodeForbidden) {
+	if a := w.receiveWithin(30*time.Second, answered); !fault.HasCode(a.err, fault.CodeForbidden) {
 		t.Errorf("wait-decision after the suspension of the caller: got %+v, want FORBIDDEN", a)
 	}
 }
@@ -226,13 +241,13 @@ func TestWaitDecision_HoldsNoDatabaseConnection(t *testing.T) {
 	for range 50 {
 		all = append(all, process.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 55})))
 	}
-	time.Sleep(50 * time.Millisecond)
+	process.waitForCalls(50)
 	for i := range 5 {
 		do[contract.Task](process.world, w.manager, "create-task", fields{"projectId": p.ID, "title": fmt.Sprint("Other ", i), "allowDuplicate": true})
 	}
 	do[contract.DecisionRequest](process.world, w.manager, "answer-decision", decisionInput(task, request, fields{"answer": "yes"}))
 	for _, answered := range all {
-		if a := w.receiveWithin(10*time.Second, answered); a.err != nil || a.request.Status != contract.DecisionAnswered {
+		if a := w.receiveWithin(30*time.Second, answered); a.err != nil || a.request.Status != contract.DecisionAnswered {
 			t.Errorf("wait-decision: got %+v, want the answered request", a)
 		}
 	}
@@ -247,17 +262,26 @@ func TestWaitDecision_ListenerReconnectsAndReadsMissedAnswer(t *testing.T) {
 	request := w.createDecisionRequest(task, 0)
 	process := w.startProcess(2)
 	answered := process.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 55}))
-	time.Sleep(50 * time.Millisecond)
+	process.waitForCalls(1)
 	// Disabling the trigger simulates a lost notification.
 	w.exec(`ALTER TABLE projects.decision_requests DISABLE TRIGGER decision_requests_notify`)
 	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, request, fields{"answer": "yes"}))
+	// Notifications arrive in order: if this one is the first, there was none of the answer.
+	const later = `{"request":"00000000-0000-0000-0000-000000000001"}`
+	w.exec(`SELECT pg_notify('parapet_decisions', $1)`, later)
 	select {
-	case a := <-answered:
-		t.Fatalf("wait-decision without a notification: got %+v, want no response yet", a)
-	case <-time.After(300 * time.Millisecond):
+	case got := <-process.notified:
+		if got != later {
+			t.Fatalf("got the notification %s, want none of the answer", got)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the listener got no notification")
+	}
+	if n := process.service.WaitDecisionCalls(); n != 1 {
+		t.Errorf("got %d calls that wait without a notification, want 1", n)
 	}
 	w.exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parapet-notices'`)
-	if a := w.receiveWithin(10*time.Second, answered); a.err != nil || a.request.Answer != "yes" {
+	if a := w.receiveWithin(30*time.Second, answered); a.err != nil || a.request.Answer != "yes" {
 		t.Errorf("wait-decision after the listener reconnected: got %+v, want the answer yes", a)
 	}
 }

@@ -154,13 +154,3 @@ func mustExec(t *testing.T, url, sql string) {
 		t.Fatalf("exec %s: %v", sql, err)
 	}
 }
-
-// eventually waits until ok returns true.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited 20 seconds, want within that time: %s", what)
-		}
-	}
-}

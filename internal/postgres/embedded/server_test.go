@@ -8,8 +8,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"parapet/internal/postgres/embedded"
+	"parapet/internal/postgres/pgtest"
 )
 
 func start(t *testing.T, opts embedded.Options) *embedded.Server {
@@ -180,11 +182,11 @@ func TestServer_DiesWithKilledOwner(t *testing.T) {
 	dir := t.TempDir()
 	owner := spawn(t, "start", dir, nil)
 	owner.kill()
-	eventually(t, "the end of the server", func() bool {
+	pgtest.Eventually(t, time.Minute, "the server has ended", func() bool {
 		_, err := query(owner.url, `SELECT 'running'`)
 		return err != nil
 	})
-	eventually(t, "its clean end", func() bool {
+	pgtest.Eventually(t, time.Minute, "the server has removed postmaster.pid", func() bool {
 		_, err := os.Stat(filepath.Join(dir, "data", "postmaster.pid"))
 		return os.IsNotExist(err)
 	})

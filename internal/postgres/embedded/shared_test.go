@@ -5,8 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"parapet/internal/postgres/embedded"
+	"parapet/internal/postgres/pgtest"
 )
 
 // sharedDir returns a folder that the server's account can reach. When root runs the
@@ -58,7 +60,7 @@ func TestJoin_ServerEndsAfterItsLastUser(t *testing.T) {
 		}
 	}
 	second.kill()
-	eventually(t, "the end of the server and its data", func() bool { return serverDirs(dir) == 0 && processesBelow(dir) == 0 })
+	pgtest.Eventually(t, time.Minute, "the server has ended and its data are removed", func() bool { return serverDirs(dir) == 0 && processesBelow(dir) == 0 })
 }
 
 func TestJoin_SoonAfterTheLastUser_ReusesTheServer(t *testing.T) {
@@ -76,7 +78,7 @@ func TestJoin_SoonAfterTheLastUser_ReusesTheServer(t *testing.T) {
 	if err := second.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "the end of the server and its data", func() bool { return serverDirs(dir) == 0 && processesBelow(dir) == 0 })
+	pgtest.Eventually(t, time.Minute, "the server has ended and its data are removed", func() bool { return serverDirs(dir) == 0 && processesBelow(dir) == 0 })
 }
 
 // TestJoin_WhileTheServerEnds has users join around the time when the server ends:
@@ -93,5 +95,5 @@ func TestJoin_WhileTheServerEnds(t *testing.T) {
 			t.Errorf("user that joins while the server ends: got %v, want a working server each time", err)
 		}
 	}
-	eventually(t, "the end of the server and its data", func() bool { return serverDirs(dir) == 0 && processesBelow(dir) == 0 })
+	pgtest.Eventually(t, time.Minute, "the server has ended and its data are removed", func() bool { return serverDirs(dir) == 0 && processesBelow(dir) == 0 })
 }

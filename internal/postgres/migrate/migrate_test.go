@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -212,8 +213,10 @@ func TestUp_FreshCluster(t *testing.T) {
 		}
 		return conn.Close(t.Context())
 	}
+	// The server reloads the file asynchronously.
+	pgtest.Eventually(t, time.Minute, "the server requires passwords", func() bool { return connect(postgres.RoleApp, "another secret") != nil })
 	for _, role := range []string{postgres.RoleIdentity, postgres.RoleTracker, postgres.RoleCatalog, postgres.RoleWiki, postgres.RoleAuth, postgres.RoleJobs, postgres.RoleApp} {
-		if err := waitFor(func() error { return connect(role, secret) }); err != nil {
+		if err := connect(role, secret); err != nil {
 			t.Errorf("connect as %s with its password: %v", role, err)
 		}
 		if err := connect(role, "another secret"); err == nil {
@@ -308,16 +311,6 @@ func testOwnerPrivileges(t *testing.T, server *embedded.Server, admin *pgx.Conn,
 	if err != nil || different != 0 {
 		t.Errorf("got %d roles that were not corrected, %v; want 0", different, err)
 	}
-}
-
-func waitFor(f func() error) error {
-	var err error
-	for range 50 {
-		if err = f(); err == nil {
-			return nil
-		}
-	}
-	return err
 }
 
 // TestHash_ProgramFilesLoad verifies that every folder is listed and that the files
