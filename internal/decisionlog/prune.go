@@ -36,15 +36,9 @@ func Prune(ctx context.Context, q postgres.Querier, before time.Time) (int64, er
 
 func prune(ctx context.Context, q postgres.Querier, sql string, before time.Time) (int64, error) {
 	const batch = 5000
-	var total int64
-	for {
-		tag, err := q.Exec(ctx, sql, postgres.Args{"before": before, "batch": batch})
-		if err != nil {
-			return total, fmt.Errorf("decisionlog: prune: %w", err)
-		}
-		total += tag.RowsAffected()
-		if tag.RowsAffected() < batch {
-			return total, nil
-		}
+	n, err := postgres.DeleteInBatches(ctx, q, batch, sql, postgres.Args{"before": before, "batch": batch})
+	if err != nil {
+		return n, fmt.Errorf("decisionlog: prune: %w", err)
 	}
+	return n, nil
 }

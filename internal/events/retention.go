@@ -60,15 +60,10 @@ var pruneStatements = [...]string{
 func Prune(ctx context.Context, q postgres.Querier, before time.Time) (int64, error) {
 	var total int64
 	for _, sql := range pruneStatements {
-		for {
-			tag, err := q.Exec(ctx, sql, freshPlan, postgres.Args{"before": before, "batch": pruneBatch})
-			if err != nil {
-				return total, fmt.Errorf("events: prune: %w", err)
-			}
-			total += tag.RowsAffected()
-			if tag.RowsAffected() < pruneBatch {
-				break
-			}
+		n, err := postgres.DeleteInBatches(ctx, q, pruneBatch, sql, freshPlan, postgres.Args{"before": before, "batch": pruneBatch})
+		total += n
+		if err != nil {
+			return total, fmt.Errorf("events: prune: %w", err)
 		}
 	}
 	return total, nil

@@ -297,8 +297,7 @@ func (s *Service) useReset(ctx context.Context, c *executor.Call, r resetRow, ne
 // PruneResets deletes resets of every tenant that expired more than the retention period
 // before now, and returns their number.
 func (s *Service) PruneResets(ctx context.Context, now time.Time) (int64, error) {
-	tag, err := s.deps.Auth.Exec(ctx, pruneResetsSQL, postgres.Args{"before": now.Add(-sessionRetention), "most": pruneBatchSize})
-	return tag.RowsAffected(), postgres.MapError(err)
+	return s.prune(ctx, pruneResetsSQL, now)
 }
 
 // resetToken is the content of a link: the ids of the reset and its secret.

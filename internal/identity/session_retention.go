@@ -21,15 +21,10 @@ WHERE s.tenant_id = old.tenant_id AND s.jti = old.jti`
 // PruneSessions deletes sessions of every tenant that expired more than sessionRetention
 // before now, and returns their number.
 func (s *Service) PruneSessions(ctx context.Context, now time.Time) (int64, error) {
-	var all int64
-	for {
-		tag, err := s.deps.Auth.Exec(ctx, pruneSessionsSQL, postgres.Args{"before": now.Add(-sessionRetention), "most": pruneBatchSize})
-		if err != nil {
-			return all, postgres.MapError(err)
-		}
-		all += tag.RowsAffected()
-		if tag.RowsAffected() < pruneBatchSize {
-			return all, nil
-		}
-	}
+	return s.prune(ctx, pruneSessionsSQL, now)
+}
+
+func (s *Service) prune(ctx context.Context, sql string, now time.Time) (int64, error) {
+	n, err := postgres.DeleteInBatches(ctx, s.deps.Auth, pruneBatchSize, sql, postgres.Args{"before": now.Add(-sessionRetention), "most": pruneBatchSize})
+	return n, postgres.MapError(err)
 }

@@ -34,6 +34,22 @@ type Querier interface {
 // an unused name is an error before anything is sent.
 type Args = pgx.StrictNamedArgs
 
+// DeleteInBatches repeats a DELETE that removes at most batch rows until it removes fewer, so that
+// it holds row locks briefly. It returns the number of removed rows.
+func DeleteInBatches(ctx context.Context, q Querier, batch int64, sql string, args ...any) (int64, error) {
+	var total int64
+	for {
+		tag, err := q.Exec(ctx, sql, args...)
+		if err != nil {
+			return total, err
+		}
+		total += tag.RowsAffected()
+		if tag.RowsAffected() < batch {
+			return total, nil
+		}
+	}
+}
+
 // ErrNoRows is returned by One when there is no row. MapError turns it into
 // NOT_FOUND; a caller that knows the noun returns fault.NotFound(noun) instead.
 var ErrNoRows = pgx.ErrNoRows
