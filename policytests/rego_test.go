@@ -23,14 +23,3 @@ func TestRego_PassesAndCoversEveryLine(t *testing.T) {
 	}
 	t.Logf("%d tests, %.1f %% of lines", report.Passed, report.Coverage)
 }
-
-func TestRego_IsFormatted(t *testing.T) {
-	t.Parallel()
-	names, err := authz.Unformatted(authz.Embedded())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(names) > 0 {
-		t.Errorf("opa fmt would change %s", strings.Join(names, ", "))
-	}
-}

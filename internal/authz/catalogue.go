@@ -23,8 +23,6 @@ type Catalogue struct {
 	Own map[string][]string
 	// AuditScopes maps each requested audit permission to the scopes that allow it.
 	AuditScopes map[string][]string
-	// ServiceKeyDays is the lifetime of a service principal's key.
-	ServiceKeyDays int
 	// AdministratorRole is the default role that administers a tenant.
 	AdministratorRole string
 	// Reasons maps each reason code of the policies to its message and remedy.
@@ -92,7 +90,6 @@ func readCatalogue(data map[string]any) (*Catalogue, error) {
 					Grants       []string
 				}
 			}
-			Keys    struct{ Lifetimes struct{ Service int } }
 			Audit   struct{ Scopes map[string][]string }
 			Reasons struct{ Explained map[string]fault.Reason }
 		}
@@ -105,11 +102,10 @@ func readCatalogue(data map[string]any) (*Catalogue, error) {
 		return nil, fmt.Errorf("authz: policy data: %w", err)
 	}
 	c := &Catalogue{
-		Tiers:          d.Parapet.Clearance.Ladder,
-		Modules:        d.Parapet.Catalogue.Modules,
-		Own:            d.Parapet.Catalogue.Own,
-		AuditScopes:    d.Parapet.Audit.Scopes,
-		ServiceKeyDays: d.Parapet.Keys.Lifetimes.Service,
+		Tiers:       d.Parapet.Clearance.Ladder,
+		Modules:     d.Parapet.Catalogue.Modules,
+		Own:         d.Parapet.Catalogue.Own,
+		AuditScopes: d.Parapet.Audit.Scopes,
 
 		AdministratorRole: d.Parapet.Roles.Administrator,
 		Reasons:           d.Parapet.Reasons.Explained,

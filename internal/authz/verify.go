@@ -1,7 +1,6 @@
 package authz
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/cover"
-	"github.com/open-policy-agent/opa/v1/format"
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
 	"github.com/open-policy-agent/opa/v1/tester"
 )
@@ -122,31 +120,4 @@ func (r *TestReport) cover(report cover.Report, rules map[string]bool) {
 	if lines > 0 {
 		r.Coverage = 100 * float64(hit) / float64(lines)
 	}
-}
-
-// Unformatted returns the names of the Rego files that opa fmt would change.
-func Unformatted(source Source) ([]string, error) {
-	c, err := source.read()
-	if err != nil {
-		return nil, err
-	}
-	f, err := c.parse()
-	if err != nil {
-		return nil, err
-	}
-	if err := f.addTests(c.tests); err != nil {
-		return nil, err
-	}
-	var names []string
-	for name, text := range f.raw {
-		formatted, err := format.Source(name, text)
-		if err != nil {
-			return nil, fmt.Errorf("authz: %w", err)
-		}
-		if !bytes.Equal(formatted, text) {
-			names = append(names, name)
-		}
-	}
-	sort.Strings(names)
-	return names, nil
 }

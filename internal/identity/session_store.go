@@ -15,12 +15,11 @@ type loginTenant struct {
 	Membership    string
 	TenantEnabled bool
 	Clearance     string
-	Home          bool
 }
 
 const loginTenantsSQL = `
 SELECT m.user_id, m.tenant_id, m.status AS membership, t.disabled_at IS NULL AS tenant_enabled,
-       coalesce(m.clearance, '') AS clearance, u.home_tenant_id = m.tenant_id AS home
+       coalesce(m.clearance, '') AS clearance
 FROM identity.memberships m
 JOIN identity.users u ON u.id = m.user_id
 JOIN identity.tenants t ON t.id = m.tenant_id

@@ -161,11 +161,6 @@ func (t *Tx) SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults {
 	return t.tx.SendBatch(ctx, batch)
 }
 
-// CopyFrom inserts rows with COPY.
-func (t *Tx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, src pgx.CopyFromSource) (int64, error) {
-	return t.tx.CopyFrom(ctx, table, columns, src)
-}
-
 // SetTenant changes the tenant of the transaction, for jobs that work on several
 // tenants in one transaction.
 func (t *Tx) SetTenant(ctx context.Context, tenant string) error {

@@ -31,8 +31,8 @@ const (
 	// SubjectTTL is how long a Subject may be used while the revision does not change.
 	SubjectTTL = 5 * time.Minute
 
-	defaultCacheSize = 16384
-	loadTimeout      = 5 * time.Second
+	cacheSize   = 16384
+	loadTimeout = 5 * time.Second
 )
 
 // Reasons of an UNAUTHORIZED error, as the API returns them.
@@ -62,8 +62,6 @@ type Config struct {
 	CacheTTL time.Duration
 	// CacheTTLMax is PRINCIPAL_CHECK_CACHE_TTL_MAX_MS; zero disables caching.
 	CacheTTLMax time.Duration
-	// CacheSize is the maximum number of entries of each cache; zero means 16,384.
-	CacheSize int
 	// Notifications delivers changes of the directory. Without it, or while it is
 	// disconnected, cached data is used until its TTL ends. The caches are cleared on
 	// every reconnect, because notifications may have been missed.
@@ -95,16 +93,12 @@ func New(cfg Config) (*Checker, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	size := cfg.CacheSize
-	if size <= 0 {
-		size = defaultCacheSize
-	}
 	ttl := CacheTTL(cfg.CacheTTL, cfg.CacheTTLMax)
 	c := &Checker{
 		cfg:      cfg,
-		records:  newCache[op.UUID, credentialRecord](size, ttl),
-		targets:  newCache[targetKey, op.UUID](size, ttl),
-		subjects: newCache[subjectKey, *Principal](size, SubjectTTL),
+		records:  newCache[op.UUID, credentialRecord](cacheSize, ttl),
+		targets:  newCache[targetKey, op.UUID](cacheSize, ttl),
+		subjects: newCache[subjectKey, *Principal](cacheSize, SubjectTTL),
 		keyUsage: newUsage(),
 	}
 	if cfg.Notifications != nil {
