@@ -57,7 +57,7 @@ func (s *Service) grantPermission(ctx context.Context, c *executor.Call, in *con
 	if err := verdictError(v, err, ""); err != nil {
 		return nil, err
 	}
-	if err := insertGrant(ctx, c.DB, c.Tenant, r.ID, in.Permission, c.Now); err != nil {
+	if _, err := insertGrant(ctx, c.DB, c.Tenant, r.ID, in.Permission, c.Now); err != nil {
 		return nil, err
 	}
 	r.Permissions = slices.Sorted(slices.Values(append(slices.Clone(r.Permissions), in.Permission)))

@@ -185,10 +185,14 @@ func (p *Provisioner) reconcileRoles(ctx context.Context, r *provisioning) error
 			r.auditRole(role.ID, "directory.role.created", map[string]any{"created": true, "grants": want.Grants})
 			continue
 		}
-		if want.Name == p.Policies.Catalogue().AdministratorRole && !slices.Contains(role.Permissions, permissionIssueForService) {
-			if err := insertGrant(ctx, r.tx, r.tenant, role.ID, permissionIssueForService, r.now); err != nil {
-				return err
-			}
+		if want.Name != p.Policies.Catalogue().AdministratorRole {
+			continue
+		}
+		added, err := insertGrant(ctx, r.tx, r.tenant, role.ID, permissionIssueForService, r.now)
+		if err != nil {
+			return err
+		}
+		if added {
 			r.addChange("role %s received %s", want.Name, permissionIssueForService)
 			r.auditRole(role.ID, "directory.role.updated", map[string]any{"granted": []string{permissionIssueForService}})
 		}
@@ -271,10 +275,11 @@ func (r *provisioning) ensureProfileRole(ctx context.Context, profile authz.Prof
 		return "", fault.Conflict(fmt.Sprintf("The role %s exists and is not GLOBAL. Rename it, then run the command again.", profile.Role))
 	}
 	for _, grant := range profile.Grants {
-		if !slices.Contains(role.Permissions, grant) {
-			if err := insertGrant(ctx, r.tx, r.tenant, role.ID, grant, r.now); err != nil {
-				return "", err
-			}
+		added, err := insertGrant(ctx, r.tx, r.tenant, role.ID, grant, r.now)
+		if err != nil {
+			return "", err
+		}
+		if added {
 			r.addChange("role %s received %s", profile.Role, grant)
 		}
 	}

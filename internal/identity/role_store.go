@@ -77,7 +77,7 @@ func insertRole(ctx context.Context, q postgres.Querier, tenant op.UUID, r grant
 		return postgres.MapError(err, constraints)
 	}
 	for _, p := range r.Permissions {
-		if err := insertGrant(ctx, q, tenant, r.ID, p, r.CreatedAt); err != nil {
+		if _, err := insertGrant(ctx, q, tenant, r.ID, p, r.CreatedAt); err != nil {
 			return err
 		}
 	}
@@ -107,10 +107,10 @@ INSERT INTO identity.role_grants (tenant_id, role_id, permission, created_at)
 VALUES (@tenant, @role, @permission, @now)
 ON CONFLICT DO NOTHING`
 
-// insertGrant adds a permission to a role. A permission that the role has already stays as it is.
-func insertGrant(ctx context.Context, q postgres.Querier, tenant, role op.UUID, permission string, now time.Time) error {
-	_, err := q.Exec(ctx, insertGrantSQL, postgres.Args{"tenant": tenant, "role": role, "permission": permission, "now": now})
-	return postgres.MapError(err, constraints)
+// insertGrant adds a permission to a role. It reports false if the role has the permission already.
+func insertGrant(ctx context.Context, q postgres.Querier, tenant, role op.UUID, permission string, now time.Time) (added bool, err error) {
+	tag, err := q.Exec(ctx, insertGrantSQL, postgres.Args{"tenant": tenant, "role": role, "permission": permission, "now": now})
+	return tag.RowsAffected() == 1, postgres.MapError(err, constraints)
 }
 
 const deleteGrantSQL = `
