@@ -54,6 +54,8 @@ type invocation struct {
 	// started reports whether the command line was parsed and a command runs. Errors
 	// before that are usage errors.
 	started bool
+	// helpError is the error of a call for help with an unknown command.
+	helpError error
 }
 
 // globalFlags are the flags that every command has.
@@ -79,6 +81,9 @@ func (p Program) Run(ctx context.Context, args []string) int {
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = inv.helpError
+	}
 	if err != nil && !inv.started {
 		err = usage(err)
 	}
@@ -118,6 +123,16 @@ Log in with "pt auth login", or set PT_BASE_URL and PT_AUTH_TOKEN.`,
 	f.StringVar(&inv.flags.profile, "profile", "", "use the settings and credential of the profile `name`")
 	f.StringVar(&inv.flags.timeout, "timeout", "", "time limit of a request, as a `duration` such as 10s (default 30s)")
 	addCommands(root, inv, word)
+	// Cobra shows the general help for an unknown command with --help and exits with 0.
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if cmd.HasSubCommands() {
+			inv.helpError = noSuchCommand(cmd, cmd.Flags().Args())
+		}
+		if inv.helpError == nil {
+			help(cmd, args)
+		}
+	})
 	return root
 }
 

@@ -44,6 +44,8 @@ func TestExitCodes(t *testing.T) {
 		{name: "no credential", w: environment{env: map[string]string{"PT_AUTH_TOKEN": ""}}, code: ExitAuthentication, wantErr: "pt auth login"},
 		{name: "unknown profile", w: environment{env: map[string]string{"PT_AUTH_TOKEN": "", "PT_PROFILE": "ghost"}}, code: ExitUsage, wantErr: "ghost"},
 		{name: "unknown command", args: []string{"list-project"}, code: ExitUsage, wantErr: `unknown command "list-project"; similar: list-projects`},
+		{name: "an unknown command with --help", args: []string{"nosuch", "--help"}, code: ExitUsage, wantErr: `unknown command "nosuch"`},
+		{name: "an unknown subcommand with --help", args: []string{"auth", "nosuch", "--help"}, code: ExitUsage, wantErr: `unknown command "nosuch"`},
 		{name: "help for an unknown command", args: []string{"help", "nosuch"}, code: ExitUsage, wantErr: `unknown command "nosuch"`},
 		{name: "help for an unknown subcommand", args: []string{"help", "auth", "nosuch"}, code: ExitUsage, wantErr: `unknown command "nosuch"`},
 		{name: "unknown subcommand of auth", args: []string{"auth", "frobnicate"}, code: ExitUsage},
