@@ -36,9 +36,9 @@ type keyExpiryWorker struct {
 	log   *slog.Logger
 }
 
-// sqlExpiring also selects keys that expired within the last day, so that there is one
+// expiringSQL also selects keys that expired within the last day, so that there is one
 // warning after the expiry.
-const sqlExpiring = `
+const expiringSQL = `
 SELECT k.tenant_id, k.jti, k.label, k.owner_id, k.expires_at, u.integration_key
 FROM identity.api_keys k
 JOIN identity.users u ON u.id = k.owner_id
@@ -70,7 +70,7 @@ type keyExpiry struct {
 // Work implements river.Worker. It writes the day's warnings that do not exist yet.
 func (w *keyExpiryWorker) Work(ctx context.Context, _ *river.Job[keyExpiryArgs]) error {
 	now := w.clock.Now()
-	keys, err := postgres.Collect[expiringKey](ctx, w.pool, sqlExpiring, postgres.Args{
+	keys, err := postgres.Collect[expiringKey](ctx, w.pool, expiringSQL, postgres.Args{
 		"from": now.Add(-24 * time.Hour), "until": now.Add(expiryWarningPeriod),
 	})
 	if err != nil {

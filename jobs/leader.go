@@ -14,10 +14,10 @@ import (
 const (
 	// leaderCheckInterval is how often each process checks River's leader.
 	leaderCheckInterval = time.Second
-	// sqlReplaceLeader ends a term that was not renewed for 7 s and notifies the
+	// replaceLeaderSQL ends a term that was not renewed for 7 s and notifies the
 	// candidates. A former leader that resumes does not find its term and steps down;
 	// the jobs that it schedules before that are unique by kind and period.
-	sqlReplaceLeader = `
+	replaceLeaderSQL = `
 WITH stale AS (
 	DELETE FROM river.river_leader WHERE expires_at < clock_timestamp() + interval '8 seconds' RETURNING leader_id
 )
@@ -33,7 +33,7 @@ func watchLeader(ctx context.Context, pool *postgres.Pool, log *slog.Logger) {
 		case <-time.After(leaderCheckInterval):
 		}
 		var leader, notified string
-		err := pool.QueryRow(ctx, sqlReplaceLeader).Scan(&leader, &notified)
+		err := pool.QueryRow(ctx, replaceLeaderSQL).Scan(&leader, &notified)
 		switch {
 		case err == nil:
 			log.WarnContext(ctx, "jobs: the leader did not renew its term and was replaced", slog.String("leader", leader))

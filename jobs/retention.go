@@ -63,7 +63,7 @@ type retentionWorker struct {
 	housekeepers []Housekeeper
 }
 
-const sqlPruneIdempotency = `DELETE FROM events.idempotency_keys WHERE created_at < @before`
+const pruneIdempotencySQL = `DELETE FROM events.idempotency_keys WHERE created_at < @before`
 
 // Work implements river.Worker. It runs all housekeepers even if one of them fails.
 func (w *retentionWorker) Work(ctx context.Context, _ *river.Job[retentionArgs]) error {
@@ -76,7 +76,7 @@ func (w *retentionWorker) Work(ctx context.Context, _ *river.Job[retentionArgs])
 			return decisionlog.Prune(ctx, w.pool, now.Add(-w.retention.Decisions))
 		}},
 		{"idempotency keys", func(ctx context.Context, now time.Time) (int64, error) {
-			tag, err := w.pool.Exec(ctx, sqlPruneIdempotency, postgres.Args{"before": now.Add(-w.retention.IdempotencyKeys)})
+			tag, err := w.pool.Exec(ctx, pruneIdempotencySQL, postgres.Args{"before": now.Add(-w.retention.IdempotencyKeys)})
 			return tag.RowsAffected(), err
 		}},
 	}, w.housekeepers...)

@@ -186,7 +186,7 @@ func (a *App) buildModules(ctx context.Context, tokens *token.Keyring) ([]op.Bou
 	if slices.Contains(a.cfg.Modules, contracttracker.Module) {
 		a.tracker = tracker.New(tracker.Deps{
 			Executor: a.newExecutor(contracttracker.Module, trackerPool, tracker.Delegations{}), Directory: a.identity, Notifications: a.notifications,
-			Jobs: a.pools.byRole[postgres.RoleJobs], DuplicateGateDisabled: !a.cfg.DuplicateGate,
+			Jobs: a.pools.byRole[postgres.RoleJobs], DuplicateCheckDisabled: !a.cfg.DuplicateCheck,
 			Agent: a.newAgentCommand(ctx), Scoring: a.cfg.ScoringTenants, Log: a.log,
 		})
 		operations = append(operations, a.tracker.Operations()...)

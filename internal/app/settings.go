@@ -60,7 +60,7 @@ type Config struct {
 	CheckpointKey  string
 	PostgresBin    string
 	Citus          bool
-	DuplicateGate  bool
+	DuplicateCheck bool
 	// MaxPersonalKeys is the maximum number of active personal keys per user.
 	MaxPersonalKeys int
 	SMTPURL         string
@@ -136,7 +136,7 @@ func Settings() []Setting {
 			c.ScoringRate, err = parseFraction(v)
 			return err
 		}},
-		{Name: "TASK_DUPLICATE_GATE_DISABLED", Doc: "`1` turns off the check for tasks with a similar title. Any other value leaves it on.", set: func(c *Config, v string) error { c.DuplicateGate = v != "1"; return nil }},
+		{Name: "TASK_DUPLICATE_GATE_DISABLED", Doc: "`1` turns off the check for tasks with a similar title. Any other value leaves it on.", set: func(c *Config, v string) error { c.DuplicateCheck = v != "1"; return nil }},
 		{Name: "PT_POLICY_DIR", Doc: "Folder with `policies` and `policytests` that replaces the embedded policies. `ptd` reads it at start and at every SIGHUP. It rejects a set that does not compile, fails its tests or violates an invariant: it does not start, or at SIGHUP keeps the set in use.", set: textSetting(func(c *Config) *string { return &c.PolicyDir })},
 		{Name: "PT_POLICY_KEY", Doc: "Public key that must have signed the set in `PT_POLICY_DIR`. `ptd policy keygen` creates a key pair, `ptd policy sign` signs a set. Without it no signature is checked.", set: setPolicyKey},
 		{Name: "PT_DECISION_LOG", Default: "all", Doc: "Which decisions are recorded in the decision log: all, denied or off.", set: choiceSetting(func(c *Config) *string { return &c.DecisionLog }, "all", "denied", "off")},
@@ -175,7 +175,7 @@ func Settings() []Setting {
 // ReadConfig builds the configuration from an environment. getenv returns "" for
 // variables that are not set. The error is a *SettingError for the first invalid setting.
 func ReadConfig(getenv func(string) string) (Config, error) {
-	c := Config{DuplicateGate: true, AgentEnv: agentcmd.Environment(getenv)}
+	c := Config{DuplicateCheck: true, AgentEnv: agentcmd.Environment(getenv)}
 	for _, s := range Settings() {
 		v := getenv(s.Name)
 		if v == "" {

@@ -19,13 +19,13 @@ func TestReadConfig_DefaultsAndErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Port != 3000 || len(c.Modules) != 4 || c.CheckTTL != 30*time.Second || c.CheckTTLMax != time.Minute || c.AdminTTLDays != nil || !c.DuplicateGate {
+	if c.Port != 3000 || len(c.Modules) != 4 || c.CheckTTL != 30*time.Second || c.CheckTTLMax != time.Minute || c.AdminTTLDays != nil || !c.DuplicateCheck {
 		t.Errorf("ReadConfig without variables: got %+v, want the defaults", c)
 	}
 	c, err = ReadConfig(func(n string) string {
 		return map[string]string{"API_KEY_TTL_MAX_ADMIN_DAYS": "90", "TASK_DUPLICATE_GATE_DISABLED": "1", "PT_TRUSTED_PROXIES": "10.0.0.0/8, 192.0.2.1"}[n]
 	})
-	if err != nil || *c.AdminTTLDays != 90 || c.DuplicateGate || len(c.Proxies) != 2 {
+	if err != nil || *c.AdminTTLDays != 90 || c.DuplicateCheck || len(c.Proxies) != 2 {
 		t.Errorf("ReadConfig with variables: got %+v, %v, want their values", c, err)
 	}
 	// Only the value 1 turns the check off.
@@ -36,7 +36,7 @@ func TestReadConfig_DefaultsAndErrors(t *testing.T) {
 			}
 			return ""
 		})
-		if err != nil || !c.DuplicateGate {
+		if err != nil || !c.DuplicateCheck {
 			t.Errorf("TASK_DUPLICATE_GATE_DISABLED=%q: got the check turned off, or error %v", value, err)
 		}
 	}

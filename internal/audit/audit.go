@@ -142,9 +142,9 @@ func Append(ctx context.Context, q events.Batcher, entries []Entry) error {
 	return postgres.MapError(q.SendBatch(ctx, batch).Close())
 }
 
-// sqlLink advances the head and inserts the entry. The canonical JSON is passed in three
+// linkSQL advances the head and inserts the entry. The canonical JSON is passed in three
 // pieces; the server inserts time and sequence between them.
-const sqlLink = `
+const linkSQL = `
 WITH head AS (
 	INSERT INTO audit.heads AS h (chain_id, seq, hash)
 	VALUES (@chain::uuid, 1, sha256(decode(repeat('00', 32), 'hex') || @before::bytea
@@ -196,7 +196,7 @@ func queueSmallBatch(batch *pgx.Batch, entries []Entry) error {
 			return err
 		}
 		before, between, after := r.pieces()
-		batch.Queue(sqlLink, postgres.Args{
+		batch.Queue(linkSQL, postgres.Args{
 			"chain": r.Chain, "before": before, "between": between, "after": after,
 			"id": e.id, "tenant": string(e.Tenant), "actor": string(e.Actor), "on_behalf_of": string(e.OnBehalfOf),
 			"actor_type": e.ActorType, "action": e.Action, "resource_type": e.ResourceType, "resource_id": e.ResourceID,

@@ -9,17 +9,17 @@ import (
 	"parapet/internal/postgres"
 )
 
-// sqlNewHead inserts the head of a chain that has none yet.
-const sqlNewHead = `
+// newHeadSQL inserts the head of a chain that has none yet.
+const newHeadSQL = `
 INSERT INTO audit.heads (chain_id, seq, hash)
 VALUES (@chain, 0, decode(repeat('00', 32), 'hex'))
 ON CONFLICT (chain_id) DO NOTHING`
 
-// sqlBulk appends many entries: it locks the head, hashes the entries in order and advances
+// bulkSQL appends many entries: it locks the head, hashes the entries in order and advances
 // the head. Because it is one statement, the server has all entries before it locks the
 // head and does not wait for the client while it holds the lock. COPY does not work with
 // row-level security; an INSERT from arrays is nearly as fast.
-const sqlBulk = `
+const bulkSQL = `
 WITH RECURSIVE head AS MATERIALIZED (
 	SELECT seq, hash FROM audit.heads WHERE chain_id = @chain::uuid FOR UPDATE
 ), linked (n, seq, hash) AS (
@@ -61,9 +61,9 @@ func queueLargeBatch(batch *pgx.Batch, entries []Entry) error {
 		}
 		records[i] = r
 	}
-	batch.Queue(sqlNewHead, postgres.Args{"chain": records[0].Chain})
+	batch.Queue(newHeadSQL, postgres.Args{"chain": records[0].Chain})
 	for part := range slices.Chunk(records, chunk) {
-		batch.Queue(sqlBulk, bulkColumns(part))
+		batch.Queue(bulkSQL, bulkColumns(part))
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func Checkpoint(ctx context.Context, pool *postgres.Pool, key, dir string, now t
 			return err
 		}
 		problems = append(problems, differences...)
-		heads, err = postgres.Collect[head](ctx, tx, sqlHeads, postgres.Args{"chain": (*op.UUID)(nil)})
+		heads, err = postgres.Collect[head](ctx, tx, headsSQL, postgres.Args{"chain": (*op.UUID)(nil)})
 		return postgres.MapError(err)
 	})
 	switch {

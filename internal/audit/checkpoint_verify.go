@@ -159,8 +159,8 @@ func checkSuccession(before, after Signed) []Problem {
 	return problems
 }
 
-// sqlHashesAt reads the hashes at given positions of chains; a missing entry is NULL.
-const sqlHashesAt = `
+// hashesAtSQL reads the hashes at given positions of chains; a missing entry is NULL.
+const hashesAtSQL = `
 SELECT w.n::integer - 1 AS index, e.hash
 FROM unnest(@chains::uuid[], @sizes::bigint[]) WITH ORDINALITY AS w (chain_id, seq, n)
 LEFT JOIN audit.entries e ON e.chain_id = w.chain_id AND e.seq = w.seq`
@@ -200,7 +200,7 @@ func compareWithCheckpoints(ctx context.Context, tx postgres.Querier, checkpoint
 			Index int
 			Hash  []byte
 		}
-		rows, err := postgres.Collect[stored](ctx, tx, sqlHashesAt, postgres.Args{"chains": chains, "sizes": sizes})
+		rows, err := postgres.Collect[stored](ctx, tx, hashesAtSQL, postgres.Args{"chains": chains, "sizes": sizes})
 		if err != nil {
 			return nil, postgres.MapError(err)
 		}

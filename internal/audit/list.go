@@ -35,7 +35,7 @@ type Line struct {
 	Hash           []byte
 }
 
-const sqlList = `
+const listSQL = `
 SELECT e.seq, e.id, e.tenant_id, e.actor_id, e.on_behalf_of, e.actor_type, e.action, e.resource_type, e.resource_id, e.module,
        e.changes, e.correlation_id, e.created_at, e.classification, e.credential_id, e.credential_kind, e.hash
 FROM audit.entries e
@@ -55,7 +55,7 @@ func List(ctx context.Context, q postgres.Querier, tenant op.UUID, where string,
 	}
 	all := postgres.Args{"audit_chain": tenant, "audit_before": before, "audit_limit": limit + 1}
 	maps.Copy(all, args)
-	lines, err := postgres.Collect[Line](ctx, q, fmt.Sprintf(sqlList, where), all)
+	lines, err := postgres.Collect[Line](ctx, q, fmt.Sprintf(listSQL, where), all)
 	if err != nil {
 		return nil, "", postgres.MapError(err)
 	}

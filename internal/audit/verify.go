@@ -53,15 +53,15 @@ type Report struct {
 	Problems []Problem
 }
 
-// sqlEntries reads entries in the order of the primary key. It reads changes as stored text.
-const sqlEntries = `
+// entriesSQL reads entries in the order of the primary key. It reads changes as stored text.
+const entriesSQL = `
 SELECT chain_id, seq, id, tenant_id, actor_id, on_behalf_of, actor_type, action, resource_type, resource_id, module,
        changes::text, correlation_id, created_at, classification, credential_id, credential_kind, version, hash
 FROM audit.entries
 WHERE @chain::uuid IS NULL OR chain_id = @chain::uuid
 ORDER BY chain_id, seq`
 
-const sqlHeads = `
+const headsSQL = `
 SELECT chain_id::text AS chain, seq, hash FROM audit.heads
 WHERE @chain::uuid IS NULL OR chain_id = @chain::uuid`
 
@@ -105,7 +105,7 @@ func verify(ctx context.Context, tx postgres.Querier, chain op.UUID, progress fu
 		only = &chain
 	}
 	args := postgres.Args{"chain": only}
-	list, err := postgres.Collect[head](ctx, tx, sqlHeads, args)
+	list, err := postgres.Collect[head](ctx, tx, headsSQL, args)
 	if err != nil {
 		return Report{}, postgres.MapError(err)
 	}
@@ -113,7 +113,7 @@ func verify(ctx context.Context, tx postgres.Querier, chain op.UUID, progress fu
 	for _, h := range list {
 		heads[h.Chain] = h
 	}
-	rows, err := tx.Query(ctx, sqlEntries, args)
+	rows, err := tx.Query(ctx, entriesSQL, args)
 	if err != nil {
 		return Report{}, postgres.MapError(err)
 	}

@@ -16,7 +16,7 @@ type Entry struct {
 	Document json.RawMessage
 }
 
-const sqlGet = `
+const getSQL = `
 SELECT d.id, d.decided_at, d.actor_id, d.rule, d.permission, d.module, d.input, d.allow, d.hidden, d.reasons, d.revision, d.request_id,
        d.credential_id, d.credential_kind, d.subject_digest, s.document
 FROM audit.decisions d
@@ -28,7 +28,7 @@ WHERE d.tenant_id = @tenant AND d.id = @id AND `
 // see Entry.Subject.
 func Get(ctx context.Context, q postgres.Querier, tenant, id op.UUID, readable *authz.Filter) (*Entry, error) {
 	args := postgres.Args{"tenant": tenant, "id": id}
-	e, err := postgres.One[Entry](ctx, q, sqlGet+condition(readable, args), args)
+	e, err := postgres.One[Entry](ctx, q, getSQL+condition(readable, args), args)
 	if err != nil {
 		return nil, err
 	}

@@ -19,9 +19,9 @@ import (
 	"parapet/internal/uid"
 )
 
-// sqlInsert writes a batch of records and the subjects that they refer to. COPY does not work
+// insertSQL writes a batch of records and the subjects that they refer to. COPY does not work
 // with row-level security; an INSERT from arrays is nearly as fast.
-const sqlInsert = `
+const insertSQL = `
 WITH stored AS (
 	INSERT INTO audit.decision_subjects (tenant_id, digest, document)
 	SELECT tenant_id, digest, document::json
@@ -80,7 +80,7 @@ func (l *Log) insert(ctx context.Context, q postgres.Querier, batch []authz.Deci
 		}
 	}
 	subjectTenants, digests, documents := missing.rows()
-	_, err := q.Exec(ctx, sqlInsert, postgres.Args{
+	_, err := q.Exec(ctx, insertSQL, postgres.Args{
 		"tenants": tenants, "ids": ids, "times": times, "actors": actors, "rules": rules, "permissions": perms, "modules": modules,
 		"inputs": inputs, "allows": allows, "hiddens": hiddens, "reasons": reasons, "revisions": revs, "requests": request,
 		"credentials": credentials, "credential_kinds": kinds, "subjects": named,

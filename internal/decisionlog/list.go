@@ -54,7 +54,7 @@ var columns = authz.NewColumns(map[string]authz.Column{
 
 const classificationSQL = `coalesce(nullif(d.input #>> '{resource,classification}', ''), 'UNCLASSIFIED')`
 
-const sqlList = `
+const listSQL = `
 SELECT d.id, d.decided_at, d.actor_id, d.rule, d.permission, d.module, d.input, d.allow, d.hidden, d.reasons, d.revision, d.request_id,
        d.credential_id, d.credential_kind, d.subject_digest
 FROM audit.decisions d
@@ -67,7 +67,7 @@ WHERE d.tenant_id = @tenant
   AND (@allow::boolean IS NULL OR d.allow = @allow::boolean)
   AND `
 
-const sqlNewestFirst = `
+const newestFirstSQL = `
 ORDER BY d.id DESC
 LIMIT @limit`
 
@@ -83,7 +83,7 @@ func List(ctx context.Context, q postgres.Querier, tenant op.UUID, f Filter, cur
 		"tenant": tenant, "before": before, "actor": f.Actor, "permission": f.Permission, "request": f.RequestID, "credential": f.Credential,
 		"allow": f.Allow, "limit": limit + 1,
 	}
-	lines, err := postgres.Collect[Line](ctx, q, sqlList+condition(f.Readable, args)+sqlNewestFirst, args)
+	lines, err := postgres.Collect[Line](ctx, q, listSQL+condition(f.Readable, args)+newestFirstSQL, args)
 	if err != nil {
 		return nil, "", postgres.MapError(err)
 	}

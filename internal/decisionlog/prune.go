@@ -8,14 +8,14 @@ import (
 	"parapet/internal/postgres"
 )
 
-const sqlPrune = `
+const pruneSQL = `
 DELETE FROM audit.decisions WHERE (tenant_id, id) IN (
 	SELECT tenant_id, id FROM audit.decisions WHERE decided_at < @before LIMIT @batch)`
 
-// sqlPruneSubjects deletes only old subjects, because a recent one may have been written
+// pruneSubjectsSQL deletes only old subjects, because a recent one may have been written
 // before its records. If a record arrives while its subject is deleted, the foreign key
 // rejects it and it is written again with the subject.
-const sqlPruneSubjects = `
+const pruneSubjectsSQL = `
 DELETE FROM audit.decision_subjects WHERE (tenant_id, digest) IN (
 	SELECT s.tenant_id, s.digest FROM audit.decision_subjects s
 	WHERE s.stored_at < @before
@@ -26,11 +26,11 @@ DELETE FROM audit.decision_subjects WHERE (tenant_id, digest) IN (
 // before to which no record refers, in small statements. It returns the number of deleted
 // rows.
 func Prune(ctx context.Context, q postgres.Querier, before time.Time) (int64, error) {
-	records, err := prune(ctx, q, sqlPrune, before)
+	records, err := prune(ctx, q, pruneSQL, before)
 	if err != nil {
 		return records, err
 	}
-	subjects, err := prune(ctx, q, sqlPruneSubjects, before)
+	subjects, err := prune(ctx, q, pruneSubjectsSQL, before)
 	return records + subjects, err
 }
 

@@ -84,16 +84,16 @@ func orDefault[T int | time.Duration](v, or T) T {
 	return v
 }
 
-// sqlRoutingLock lets one dispatcher at a time move events to the queues. It also makes
-// the server read the outbox in index order (see sqlResetPlanner).
-const sqlRoutingLock = `
+// routingLockSQL lets one dispatcher at a time move events to the queues. It also makes
+// the server read the outbox in index order (see resetPlannerSQL).
+const routingLockSQL = `
 SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true),
        pg_advisory_xact_lock(hashtextextended('parapet routing', 0))`
 
-// sqlRoute moves one batch. It locks the rows in order and does not skip locked rows, so
+// routeSQL moves one batch. It locks the rows in order and does not skip locked rows, so
 // a second dispatcher waits for the first and then continues after its rows. A
 // locked row does not move, so its ctid finds it without a join.
-const sqlRoute = `
+const routeSQL = `
 WITH batch AS MATERIALIZED (
 	SELECT ctid AS location, tenant_id, id, position, type, aggregate_type, aggregate_id
 	FROM events.outbox
@@ -125,7 +125,7 @@ func (d *Dispatcher) route(ctx context.Context) (int, error) {
 	}
 	var n int
 	err := d.cfg.Pool.InTx(ctx, "", nil, func(tx *postgres.Tx) error {
-		if _, err := tx.Exec(ctx, sqlRoutingLock); err != nil {
+		if _, err := tx.Exec(ctx, routingLockSQL); err != nil {
 			return err
 		}
 		// Check after taking the lock: the previous holder's transaction has ended, and the next leader
@@ -133,7 +133,7 @@ func (d *Dispatcher) route(ctx context.Context) (int, error) {
 		if err := checkLease(ctx, tx); err != nil {
 			return err
 		}
-		return tx.QueryRow(ctx, sqlRoute, freshPlan, postgres.Args{
+		return tx.QueryRow(ctx, routeSQL, freshPlan, postgres.Args{
 			"batch": d.cfg.Batch, "subscribers": names, "patterns": patterns,
 		}).Scan(&n)
 	})
@@ -195,7 +195,7 @@ func (d *Dispatcher) dispatch(ctx context.Context, woken <-chan struct{}) {
 }
 
 // After a loop has found work, it polls recheckCount times at recheckInterval before it
-// waits for the next tick, because a notification may have been skipped (see sqlNotify).
+// waits for the next tick, because a notification may have been skipped (see notifySQL).
 const (
 	recheckInterval = 20 * time.Millisecond
 	recheckCount    = 15

@@ -64,7 +64,7 @@ type Batcher interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-const sqlAppend = `
+const appendSQL = `
 INSERT INTO events.outbox
 	(tenant_id, id, type, aggregate_type, aggregate_id, occurred_at, actor_id, correlation_id, payload)
 SELECT tenant_id, id, type, aggregate_type, aggregate_id, occurred_at, nullif(actor_id, '')::uuid, correlation_id, payload::jsonb
@@ -76,11 +76,11 @@ ORDER BY n`
 // Channel is the NOTIFY channel that the dispatcher listens to.
 const Channel = "parapet_outbox"
 
-// sqlNotify wakes the dispatcher. NOTIFY takes a database-wide lock at commit, so
+// notifySQL wakes the dispatcher. NOTIFY takes a database-wide lock at commit, so
 // notifications from every transaction would serialize all commits. One pending
 // notification is enough: if another transaction holds the advisory lock, the dispatcher is
 // about to wake, and after it finds events it polls again shortly.
-const sqlNotify = `SELECT pg_notify('` + Channel + `', '') WHERE pg_try_advisory_xact_lock(8101823740001)`
+const notifySQL = `SELECT pg_notify('` + Channel + `', '') WHERE pg_try_advisory_xact_lock(8101823740001)`
 
 // Append writes events to the outbox in q's transaction, in order.
 func Append(ctx context.Context, q Batcher, events []Event) error {
@@ -104,12 +104,12 @@ func Queue(batch *pgx.Batch, events []Event) error {
 	if err != nil {
 		return err
 	}
-	batch.Queue(sqlAppend, args)
-	batch.Queue(sqlNotify)
+	batch.Queue(appendSQL, args)
+	batch.Queue(notifySQL)
 	return nil
 }
 
-const sqlAppendOnce = sqlAppend + `
+const appendOnceSQL = appendSQL + `
 ON CONFLICT (tenant_id, id) DO NOTHING`
 
 // AppendOnce is Append for events whose ids are derived from their content: it skips
@@ -122,11 +122,11 @@ func AppendOnce(ctx context.Context, q postgres.Querier, events []Event) (int64,
 	if err != nil {
 		return 0, err
 	}
-	tag, err := q.Exec(ctx, sqlAppendOnce, args)
+	tag, err := q.Exec(ctx, appendOnceSQL, args)
 	if err != nil {
 		return 0, postgres.MapError(err)
 	}
-	if _, err := q.Exec(ctx, sqlNotify); err != nil {
+	if _, err := q.Exec(ctx, notifySQL); err != nil {
 		return 0, postgres.MapError(err)
 	}
 	return tag.RowsAffected(), nil

@@ -22,7 +22,7 @@ func WithEpoch(ctx context.Context, epoch int64) context.Context {
 
 // TakeRoutingLock makes other dispatchers wait until the end of the transaction.
 func TakeRoutingLock(ctx context.Context, q postgres.Querier) error {
-	_, err := q.Exec(ctx, sqlRoutingLock)
+	_, err := q.Exec(ctx, routingLockSQL)
 	return err
 }
 

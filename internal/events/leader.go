@@ -15,10 +15,10 @@ import (
 // leadershipRetry is how often a process that is not the leader tries to become it.
 const leadershipRetry = 500 * time.Millisecond
 
-// sqlKeepalive detects a host that vanished without closing its connection: the server
+// keepaliveSQL detects a host that vanished without closing its connection: the server
 // probes the connection soon and closes it. It is not set in the start-up message, because
 // connection poolers accept only a few parameters there.
-const sqlKeepalive = `SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3`
+const keepaliveSQL = `SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3`
 
 // Run competes for leadership and dispatches while it is the leader, until ctx ends.
 // Leadership is a lease: a process that is dead, paused or disconnected does not renew it,
@@ -114,7 +114,7 @@ func (d *Dispatcher) listen(ctx context.Context, woken chan<- struct{}) error {
 		defer cancel()
 		_ = conn.Close(closing)
 	}()
-	if _, err := conn.Exec(ctx, sqlKeepalive, pgx.QueryExecModeSimpleProtocol); err != nil {
+	if _, err := conn.Exec(ctx, keepaliveSQL, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return err
 	}
 	if _, err := conn.Exec(ctx, `LISTEN `+Channel); err != nil {

@@ -24,9 +24,9 @@ const (
 // dispatcherLease is the name of the dispatcher's lease.
 const dispatcherLease = "dispatching"
 
-// sqlAcquireLease acquires a free lease or renews the caller's own. A new holder
+// acquireLeaseSQL acquires a free lease or renews the caller's own. A new holder
 // increments the epoch.
-const sqlAcquireLease = `
+const acquireLeaseSQL = `
 INSERT INTO events.leases AS l (tenant_id, name, holder, epoch, expires_at)
 VALUES ('00000000-0000-0000-0000-000000000000', @name, @holder, 1, clock_timestamp() + @time::interval)
 ON CONFLICT (tenant_id, name) DO UPDATE
@@ -38,20 +38,20 @@ RETURNING epoch`
 // acquireLease acquires or renews the lease and returns its epoch, or zero if another
 // process holds it.
 func acquireLease(ctx context.Context, q postgres.Querier, name string, holder op.UUID) (epoch int64, err error) {
-	err = q.QueryRow(ctx, sqlAcquireLease, postgres.Args{"name": name, "holder": holder, "time": leaseTime}).Scan(&epoch)
+	err = q.QueryRow(ctx, acquireLeaseSQL, postgres.Args{"name": name, "holder": holder, "time": leaseTime}).Scan(&epoch)
 	if postgres.IsNoRows(err) {
 		return 0, nil
 	}
 	return epoch, err
 }
 
-const sqlReturnLease = `
+const returnLeaseSQL = `
 UPDATE events.leases SET expires_at = clock_timestamp() - interval '1 second'
 WHERE tenant_id = '00000000-0000-0000-0000-000000000000' AND name = @name AND holder = @holder AND epoch = @epoch`
 
 // returnLease releases the lease so that another process can acquire it immediately.
 func returnLease(ctx context.Context, q postgres.Querier, name string, holder op.UUID, epoch int64) error {
-	_, err := q.Exec(ctx, sqlReturnLease, postgres.Args{"name": name, "holder": holder, "epoch": epoch})
+	_, err := q.Exec(ctx, returnLeaseSQL, postgres.Args{"name": name, "holder": holder, "epoch": epoch})
 	return err
 }
 
@@ -61,7 +61,7 @@ type leaseKey struct{}
 // errLeaseLost means that another process has acquired the lease.
 var errLeaseLost = errors.New("events: another process has acquired the lease")
 
-const sqlEpoch = `
+const epochSQL = `
 SELECT epoch FROM events.leases WHERE tenant_id = '00000000-0000-0000-0000-000000000000' AND name = @name`
 
 // checkLease returns errLeaseLost if another process has acquired the lease. Work
@@ -72,7 +72,7 @@ func checkLease(ctx context.Context, q postgres.Querier) error {
 		return nil
 	}
 	var epoch int64
-	if err := q.QueryRow(ctx, sqlEpoch, postgres.Args{"name": dispatcherLease}).Scan(&epoch); err != nil {
+	if err := q.QueryRow(ctx, epochSQL, postgres.Args{"name": dispatcherLease}).Scan(&epoch); err != nil {
 		return fmt.Errorf("events: lease: %w", err)
 	}
 	if epoch != leaseEpoch {

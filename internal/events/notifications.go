@@ -41,7 +41,7 @@ func Notifications() Subscriber {
 	}
 }
 
-const sqlNotifications = `
+const notificationsSQL = `
 INSERT INTO events.notifications (tenant_id, id, event_id, audience, user_id, type, subject, payload, created_at)
 SELECT tenant_id, id, event_id, audience, nullif(user_id, '')::uuid, type, subject, payload::jsonb, created_at
 FROM unnest(@tenants::uuid[], @ids::uuid[], @events::uuid[], @audiences::text[], @users::text[], @types::text[],
@@ -146,7 +146,7 @@ func writeNotifications(ctx context.Context, tx postgres.Querier, list []Event) 
 	if len(tenants) == 0 {
 		return nil
 	}
-	_, err := tx.Exec(ctx, sqlNotifications, postgres.Args{
+	_, err := tx.Exec(ctx, notificationsSQL, postgres.Args{
 		"tenants": tenants, "ids": ids, "events": eventIDs, "audiences": audiences, "users": users,
 		"types": types, "subjects": subjects, "payloads": payloads, "created": created,
 	})
@@ -165,7 +165,7 @@ type Notification struct {
 	ReadAt    *time.Time      `json:"readAt,omitempty"`
 }
 
-const sqlFeed = `
+const feedSQL = `
 SELECT id, event_id, audience, type, subject, payload, created_at, read_at
 FROM events.notifications
 WHERE tenant_id = @tenant AND (user_id = @user OR (@administrator::boolean AND audience = 'ADMINISTRATORS'))
@@ -181,7 +181,7 @@ func Feed(ctx context.Context, q postgres.Querier, tenant, user op.UUID, adminis
 	if before != "" {
 		from = &before
 	}
-	list, err := postgres.Collect[Notification](ctx, q, sqlFeed, postgres.Args{
+	list, err := postgres.Collect[Notification](ctx, q, feedSQL, postgres.Args{
 		"tenant": tenant, "user": user, "administrator": administrator, "before": from, "limit": limit,
 	})
 	if err != nil {
@@ -190,14 +190,14 @@ func Feed(ctx context.Context, q postgres.Querier, tenant, user op.UUID, adminis
 	return list, nil
 }
 
-const sqlMarkRead = `
+const markReadSQL = `
 UPDATE events.notifications SET read_at = coalesce(read_at, @now)
 WHERE tenant_id = @tenant AND id = @id AND (user_id = @user OR (@administrator::boolean AND audience = 'ADMINISTRATORS'))`
 
 // MarkRead marks a notification as read and reports whether this user has such a
 // notification.
 func MarkRead(ctx context.Context, q postgres.Querier, tenant, user op.UUID, administrator bool, id op.UUID, now time.Time) (bool, error) {
-	tag, err := q.Exec(ctx, sqlMarkRead, postgres.Args{
+	tag, err := q.Exec(ctx, markReadSQL, postgres.Args{
 		"tenant": tenant, "user": user, "administrator": administrator, "id": id, "now": now,
 	})
 	return tag.RowsAffected() == 1, postgres.MapError(err)

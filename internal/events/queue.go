@@ -50,17 +50,17 @@ func (q *queue) run(ctx context.Context) {
 	})
 }
 
-// sqlResetPlanner enables all plan types again before the subscriber's own statements.
+// resetPlannerSQL enables all plan types again before the subscriber's own statements.
 // While the queue is read they are disabled: it must be read in index order until the
 // batch is full, but with wrong statistics the planner would read and sort the whole
 // queue for each batch.
-const sqlResetPlanner = `
+const resetPlannerSQL = `
 SET LOCAL enable_seqscan TO DEFAULT; SET LOCAL enable_bitmapscan TO DEFAULT; SET LOCAL enable_sort TO DEFAULT`
 
-// sqlDeliveryLock lets one dispatcher at a time deliver to a subscriber. It also limits
+// deliveryLockSQL lets one dispatcher at a time deliver to a subscriber. It also limits
 // the statements of the transaction, so the server ends a slow one and the transaction can
 // continue.
-const sqlDeliveryLock = `
+const deliveryLockSQL = `
 SELECT set_config('statement_timeout', @timeout, true), set_config('enable_seqscan', 'off', true),
        set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true),
        pg_advisory_xact_lock(hashtextextended('parapet events ' || @subscriber::text, 0))`
@@ -69,12 +69,12 @@ SELECT set_config('statement_timeout', @timeout, true), set_config('enable_seqsc
 // made while a queue was empty would scan the whole queue once for each of its rows.
 const freshPlan = pgx.QueryExecModeCacheDescribe
 
-// sqlDue selects and locks the due deliveries in order. It skips deliveries that follow an
+// dueSQL selects and locks the due deliveries in order. It skips deliveries that follow an
 // event of the same aggregate that waits for a retry. NOT IN looks each row up in a hash
 // table, where NOT EXISTS could become a scan of the queue for each row. LIMIT 1 makes
 // the server look up each event by its key, where a join could read the whole outbox for
 // each batch.
-const sqlDue = `
+const dueSQL = `
 WITH waiting AS MATERIALIZED (
 	SELECT f.tenant_id, f.aggregate_type, f.aggregate_id, f.position
 	FROM events.deliveries f
@@ -146,11 +146,11 @@ func (q *queue) deliver(ctx context.Context) (int, error) {
 	done := 0
 	err := q.deliverInOrder(ctx, func(ctx context.Context, tx *postgres.Tx) error {
 		var err error
-		due, err = postgres.Collect[delivery](ctx, tx, sqlDue, freshPlan, postgres.Args{"subscriber": q.subscriber.Name, "batch": q.size})
+		due, err = postgres.Collect[delivery](ctx, tx, dueSQL, freshPlan, postgres.Args{"subscriber": q.subscriber.Name, "batch": q.size})
 		if err != nil || len(due) == 0 {
 			return err
 		}
-		if _, err := tx.Exec(ctx, sqlResetPlanner, pgx.QueryExecModeSimpleProtocol); err != nil {
+		if _, err := tx.Exec(ctx, resetPlannerSQL, pgx.QueryExecModeSimpleProtocol); err != nil {
 			return err
 		}
 		failure := q.attempt(ctx, tx, due)
@@ -185,7 +185,7 @@ func (q *queue) deliver(ctx context.Context) (int, error) {
 // deliverInOrder runs f in a transaction that holds the subscriber's delivery lock.
 func (q *queue) deliverInOrder(ctx context.Context, f func(context.Context, *postgres.Tx) error) error {
 	return q.cfg.Pool.InTx(ctx, "", nil, func(tx *postgres.Tx) error {
-		_, err := tx.Exec(ctx, sqlDeliveryLock, postgres.Args{
+		_, err := tx.Exec(ctx, deliveryLockSQL, postgres.Args{
 			"subscriber": q.subscriber.Name,
 			"timeout":    strconv.FormatInt(max(q.cfg.HandleTimeout.Milliseconds()*9/10, 1), 10),
 		})
@@ -207,12 +207,12 @@ func isConnectionLost(ctx context.Context, tx *postgres.Tx) bool {
 }
 
 const (
-	sqlProcessed = `
+	processedSQL = `
 INSERT INTO events.processed (tenant_id, subscriber, event_id)
 SELECT tenant_id, @subscriber, event_id FROM unnest(@tenants::uuid[], @ids::uuid[]) AS e (tenant_id, event_id)
 ON CONFLICT DO NOTHING
 RETURNING event_id`
-	sqlDelivered = `
+	deliveredSQL = `
 DELETE FROM events.deliveries d
 USING unnest(@tenants::uuid[], @ids::uuid[]) AS e (tenant_id, event_id)
 WHERE d.tenant_id = e.tenant_id AND d.subscriber = @subscriber AND d.event_id = e.event_id`
@@ -230,7 +230,7 @@ func (q *queue) attempt(ctx context.Context, tx *postgres.Tx, due []delivery) er
 	}
 	args["tenants"], args["ids"] = tenants, ids
 	err := tx.Savepoint(ctx, func(sp postgres.Querier) error {
-		fresh, err := postgres.CollectScalars[op.UUID](ctx, sp, sqlProcessed, freshPlan, args)
+		fresh, err := postgres.CollectScalars[op.UUID](ctx, sp, processedSQL, freshPlan, args)
 		if err != nil {
 			return err
 		}
@@ -252,7 +252,7 @@ func (q *queue) attempt(ctx context.Context, tx *postgres.Tx, due []delivery) er
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, sqlDelivered, freshPlan, args); err != nil {
+	if _, err := tx.Exec(ctx, deliveredSQL, freshPlan, args); err != nil {
 		return fmt.Errorf("%w: %w", errNotRemoved, err)
 	}
 	return nil
@@ -298,7 +298,7 @@ func (q *queue) isolate(ctx context.Context, tx *postgres.Tx, due []delivery) (d
 	return done, nil
 }
 
-const sqlPostpone = `
+const postponeSQL = `
 UPDATE events.deliveries
 SET attempts = @attempts, last_error = @error, next_attempt_at = now() + @wait::interval,
     parked_at = CASE WHEN @park::boolean THEN now() END
@@ -309,7 +309,7 @@ WHERE tenant_id = @tenant AND subscriber = @subscriber AND event_id = @id`
 func (q *queue) postpone(ctx context.Context, tx *postgres.Tx, d *delivery, failure error) error {
 	attempts := d.Attempts + 1
 	park := attempts >= q.cfg.MaxAttempts
-	_, err := tx.Exec(ctx, sqlPostpone, postgres.Args{
+	_, err := tx.Exec(ctx, postponeSQL, postgres.Args{
 		"attempts": attempts, "error": storableText(failure), "wait": q.cfg.Backoff(attempts), "park": park,
 		"tenant": d.TenantID, "subscriber": q.subscriber.Name, "id": d.ID,
 	})

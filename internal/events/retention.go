@@ -22,14 +22,14 @@ type Backlog struct {
 // Empty reports whether nothing is left to deliver, except parked deliveries.
 func (b Backlog) Empty() bool { return b.Undispatched == 0 && b.Undelivered == 0 }
 
-const sqlPending = `
+const pendingSQL = `
 SELECT (SELECT count(*) FROM events.outbox WHERE dispatched_at IS NULL) AS undispatched,
        (SELECT count(*) FROM events.deliveries WHERE parked_at IS NULL) AS undelivered,
        (SELECT count(*) FROM events.deliveries WHERE parked_at IS NOT NULL) AS parked`
 
 // Pending returns the backlog of all tenants. q must use parapet_jobs.
 func Pending(ctx context.Context, q postgres.Querier) (Backlog, error) {
-	b, err := postgres.One[Backlog](ctx, q, sqlPending)
+	b, err := postgres.One[Backlog](ctx, q, pendingSQL)
 	if err != nil {
 		return Backlog{}, postgres.MapError(err)
 	}
@@ -80,7 +80,7 @@ type Parked struct {
 	LastError  string
 }
 
-const sqlParked = `
+const parkedSQL = `
 SELECT d.tenant_id, d.subscriber, d.event_id, o.type, d.attempts, d.parked_at, coalesce(d.last_error, '') AS last_error
 FROM events.deliveries d JOIN events.outbox o ON o.tenant_id = d.tenant_id AND o.id = d.event_id
 WHERE d.parked_at IS NOT NULL ORDER BY d.parked_at, d.tenant_id, d.event_id LIMIT @limit`
@@ -88,17 +88,17 @@ WHERE d.parked_at IS NOT NULL ORDER BY d.parked_at, d.tenant_id, d.event_id LIMI
 // ListParked returns the oldest parked deliveries of all tenants. q must use
 // parapet_jobs.
 func ListParked(ctx context.Context, q postgres.Querier, limit int) ([]Parked, error) {
-	list, err := postgres.Collect[Parked](ctx, q, sqlParked, postgres.Args{"limit": limit})
+	list, err := postgres.Collect[Parked](ctx, q, parkedSQL, postgres.Args{"limit": limit})
 	return list, postgres.MapError(err)
 }
 
-const sqlUnpark = `
+const unparkSQL = `
 UPDATE events.deliveries SET parked_at = NULL, attempts = 0, next_attempt_at = now()
 WHERE parked_at IS NOT NULL AND subscriber = @subscriber`
 
 // Unpark returns a subscriber's parked deliveries to its queue, after the cause of
 // their failure was fixed.
 func Unpark(ctx context.Context, q postgres.Querier, subscriber string) (int64, error) {
-	tag, err := q.Exec(ctx, sqlUnpark, postgres.Args{"subscriber": subscriber})
+	tag, err := q.Exec(ctx, unparkSQL, postgres.Args{"subscriber": subscriber})
 	return tag.RowsAffected(), postgres.MapError(err)
 }

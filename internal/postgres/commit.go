@@ -11,8 +11,8 @@ import (
 	"parapet/internal/fault"
 )
 
-// sqlTransactionID reads the id of the transaction, which is needed to look up its outcome.
-const sqlTransactionID = `SELECT pg_current_xact_id()::text`
+// transactionIDSQL reads the id of the transaction, which is needed to look up its outcome.
+const transactionIDSQL = `SELECT pg_current_xact_id()::text`
 
 // Final returns the batch that Commit sends in the same round trip as COMMIT. The server
 // executes both without waiting for this process, so rows locked by the batch stay
@@ -70,10 +70,10 @@ func (t *Tx) sendFinal(ctx context.Context) error {
 	return nil
 }
 
-// sqlOutcome reads the status of a transaction. It also terminates the session if it is
+// outcomeSQL reads the status of a transaction. It also terminates the session if it is
 // still in the transaction: the session waits for a client that is gone, or it is stuck.
 // The outcome is then final. A role may terminate its own sessions.
-const sqlOutcome = `
+const outcomeSQL = `
 SELECT coalesce(pg_xact_status($1::text::xid8), ''),
        (SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE backend_xid = ($1::text::xid8)::xid AND usename = current_user)`
 
@@ -93,7 +93,7 @@ func (t *Tx) resolve(ctx context.Context, lost error) error {
 	for {
 		var status string
 		var ended int
-		err := t.pool.QueryRow(ctx, sqlOutcome, t.xid).Scan(&status, &ended)
+		err := t.pool.QueryRow(ctx, outcomeSQL, t.xid).Scan(&status, &ended)
 		switch {
 		case err == nil && status == "committed":
 			return nil

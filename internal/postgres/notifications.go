@@ -83,7 +83,7 @@ func (n *Notifications) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg.RuntimeParams["application_name"] = "parapet-notices"
+	cfg.RuntimeParams["application_name"] = "parapet-notifications"
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ func TestNotifications_ShareOneConnectionAndReconnect(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const listeners = `FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parapet-notices'`
+	const listeners = `FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parapet-notifications'`
 	for round := range 2 {
 		want("parapet_one begins", "parapet_two begins")
 		for i := range 3 {

@@ -127,7 +127,7 @@ func (r *Reader) send(ctx context.Context, sql string, args []any) (_ *sentBatch
 			return nil, err
 		}
 	} else {
-		batch.Queue(sqlSetTenantRead, r.tenant)
+		batch.Queue(setTenantReadSQL, r.tenant)
 	}
 	if r.check != nil {
 		batch.Queue(r.check.SQL, r.check.Args...)

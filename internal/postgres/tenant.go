@@ -22,14 +22,14 @@ const (
 )
 
 const (
-	sqlSetTenant = `SELECT set_config('app.tenant_id', $1, true), set_config('idle_in_transaction_session_timeout', '8s', true)`
+	setTenantSQL = `SELECT set_config('app.tenant_id', $1, true), set_config('idle_in_transaction_session_timeout', '8s', true)`
 	// The last columns return whether the server is read-only and, if requested, the
 	// transaction's id.
-	sqlSetTransaction = `SELECT set_config('app.tenant_id', $1, true), set_config('idle_in_transaction_session_timeout', '8s', true),
+	setTransactionSQL = `SELECT set_config('app.tenant_id', $1, true), set_config('idle_in_transaction_session_timeout', '8s', true),
        set_config('lock_timeout', $2, true), current_setting('transaction_read_only'),
        CASE WHEN $3::boolean AND current_setting('transaction_read_only') = 'off' THEN pg_current_xact_id()::text ELSE '' END`
-	sqlReadOnly      = `SELECT current_setting('transaction_read_only')`
-	sqlSetTenantRead = `SELECT set_config('app.tenant_id', $1, true), set_config('transaction_read_only', 'on', true)`
+	readOnlySQL      = `SELECT current_setting('transaction_read_only')`
+	setTenantReadSQL = `SELECT set_config('app.tenant_id', $1, true), set_config('transaction_read_only', 'on', true)`
 )
 
 // IdleTimeout is how long a transaction may wait for its client's next statement.
@@ -52,7 +52,7 @@ func setTenant(ctx context.Context, tx pgx.Tx, tenant string, setting TenantSett
 		_, err := tx.Exec(ctx, setLocalSQL(tenant), pgx.QueryExecModeSimpleProtocol)
 		return err
 	}
-	_, err := tx.Exec(ctx, sqlSetTenant, tenant)
+	_, err := tx.Exec(ctx, setTenantSQL, tenant)
 	return err
 }
 
@@ -70,7 +70,7 @@ func (t *Tx) QueueTenant(batch *pgx.Batch, tenant string) error {
 		batch.Queue(fmt.Sprintf("SET LOCAL app.tenant_id = '%s'", tenant))
 		return nil
 	}
-	batch.Queue(sqlSetTenant, tenant)
+	batch.Queue(setTenantSQL, tenant)
 	return nil
 }
 

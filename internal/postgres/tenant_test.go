@@ -58,10 +58,10 @@ func eachSetting(t *testing.T, f func(t *testing.T, setting postgres.TenantSetti
 	}
 }
 
-const sqlBodies = `SELECT body FROM wiki.notes ORDER BY body`
+const bodiesSQL = `SELECT body FROM wiki.notes ORDER BY body`
 
 func bodies(ctx context.Context, q postgres.Querier) (string, error) {
-	list, err := postgres.CollectScalars[string](ctx, q, sqlBodies)
+	list, err := postgres.CollectScalars[string](ctx, q, bodiesSQL)
 	return strings.Join(list, ","), err
 }
 

@@ -70,7 +70,7 @@ func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admi
 		}
 		t.tx = tx
 		// The simple protocol: several statements in one round trip.
-		results, err := tx.Conn().PgConn().Exec(ctx, setLocalSQL(tenant)+"; "+p.setLockTimeoutSQL()+"; "+sqlReadOnly).ReadAll()
+		results, err := tx.Conn().PgConn().Exec(ctx, setLocalSQL(tenant)+"; "+p.setLockTimeoutSQL()+"; "+readOnlySQL).ReadAll()
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admi
 			return nil, newReadOnlyError()
 		}
 		if identified {
-			if err := tx.QueryRow(ctx, sqlTransactionID).Scan(&t.xid); err != nil {
+			if err := tx.QueryRow(ctx, transactionIDSQL).Scan(&t.xid); err != nil {
 				return nil, err
 			}
 		}
@@ -95,7 +95,7 @@ func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admi
 
 	batch := &pgx.Batch{}
 	batch.BeginTx(pgx.TxOptions{})
-	batch.Queue(sqlSetTransaction, tenant, p.lockTimeout, identified)
+	batch.Queue(setTransactionSQL, tenant, p.lockTimeout, identified)
 	if check != nil {
 		batch.Queue(check.SQL, check.Args...)
 	}

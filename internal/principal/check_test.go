@@ -281,7 +281,7 @@ func TestAuthenticate_AfterReconnect_ClearsCaches(t *testing.T) {
 	worker := w.user(acme, "worker@acme.example")
 	listeners := func() int {
 		var n int
-		err := w.owner.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parapet-notices' AND query LIKE 'LISTEN%'`).Scan(&n)
+		err := w.owner.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parapet-notifications' AND query LIKE 'LISTEN%'`).Scan(&n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -303,7 +303,7 @@ func TestAuthenticate_AfterReconnect_ClearsCaches(t *testing.T) {
 		_, err := w.authenticate(key)
 		return err == nil
 	})
-	w.exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parapet-notices'`)
+	w.exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parapet-notifications'`)
 	pgtest.Eventually(t, time.Minute, "the revoked key is rejected after the listener has reconnected", func() bool {
 		_, err := w.authenticate(key)
 		return fault.HasCode(err, fault.CodeUnauthorized)

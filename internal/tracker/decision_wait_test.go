@@ -280,7 +280,7 @@ func TestWaitDecision_ListenerReconnectsAndReadsMissedAnswer(t *testing.T) {
 	if n := process.service.WaitDecisionCalls(); n != 1 {
 		t.Errorf("got %d calls that wait without a notification, want 1", n)
 	}
-	w.exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parapet-notices'`)
+	w.exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parapet-notifications'`)
 	if a := w.receiveWithin(30*time.Second, answered); a.err != nil || a.request.Answer != "yes" {
 		t.Errorf("wait-decision after the listener reconnected: got %+v, want the answer yes", a)
 	}

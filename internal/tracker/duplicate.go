@@ -54,7 +54,7 @@ const (
 // takes no lock: two concurrent requests can create similar tasks. For sub-tasks, and
 // if the check is disabled, it returns nil.
 func (s *Service) checkDuplicates(ctx context.Context, c *executor.Call, in *contract.CreateTaskIn, title string, project *projectRow) (*duplicateCheck, error) {
-	if s.duplicateGateDisabled || in.ParentTaskID != "" {
+	if s.duplicateCheckDisabled || in.ParentTaskID != "" {
 		return nil, nil
 	}
 	found, err := findSimilarTasks(ctx, c, title, project)

@@ -117,7 +117,7 @@ func TestDuplicateCheck_IgnoresUnreadableTasks(t *testing.T) {
 func TestDuplicateCheck_CanBeDisabled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.deps.DuplicateGateDisabled = true
+	w.deps.DuplicateCheckDisabled = true
 	w.rebindOperations()
 	p := w.createProject("Apollo")
 	for range 2 {

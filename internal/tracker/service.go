@@ -40,8 +40,8 @@ type Deps struct {
 	// Notifications wake waiters for decisions. Without them a wait always lasts until its
 	// timeout.
 	Notifications *postgres.Notifications
-	// DuplicateGateDisabled disables the duplicate check of create-task.
-	DuplicateGateDisabled bool
+	// DuplicateCheckDisabled disables the duplicate check of create-task.
+	DuplicateCheckDisabled bool
 	// Jobs is the connection pool of the role parapet_jobs, which can select the tenants
 	// that have expired leases.
 	Jobs *postgres.Pool
@@ -63,7 +63,7 @@ type Service struct {
 	scoring         map[op.UUID]float64
 	log             *slog.Logger
 
-	duplicateGateDisabled bool
+	duplicateCheckDisabled bool
 }
 
 // New returns the module's service. It starts listening for decisions if
@@ -71,7 +71,7 @@ type Service struct {
 func New(d Deps) *Service {
 	s := &Service{
 		executor: d.Executor, directory: d.Directory, jobs: d.Jobs, decisionWaiters: newWaiters(),
-		agent: d.Agent, scoring: d.Scoring, log: d.Log, duplicateGateDisabled: d.DuplicateGateDisabled,
+		agent: d.Agent, scoring: d.Scoring, log: d.Log, duplicateCheckDisabled: d.DuplicateCheckDisabled,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

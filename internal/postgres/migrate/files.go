@@ -104,7 +104,7 @@ func Hash() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-const sqlApplied = `
+const appliedSQL = `
 SELECT schema, version, name, sha256
 FROM parapet.migrations
 ORDER BY schema, version`
@@ -112,7 +112,7 @@ ORDER BY schema, version`
 // pendingFiles returns the files that the database lacks, or an error if the histories of
 // database and files differ.
 func pendingFiles(ctx context.Context, q postgres.Querier, files []file) ([]file, error) {
-	applied, err := postgres.Collect[Migration](ctx, q, sqlApplied)
+	applied, err := postgres.Collect[Migration](ctx, q, appliedSQL)
 	if err != nil {
 		var pg *pgconn.PgError
 		if errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "3F000") {

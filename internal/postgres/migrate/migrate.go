@@ -47,7 +47,7 @@ type Report struct {
 // lockKey is the key of the advisory lock that a migration run holds.
 const lockKey = 0x70617261706574 // "parapet"
 
-const sqlTable = `
+const tableSQL = `
 CREATE SCHEMA IF NOT EXISTS parapet;
 CREATE TABLE IF NOT EXISTS parapet.migrations (
 	schema     text        NOT NULL,
@@ -58,7 +58,7 @@ CREATE TABLE IF NOT EXISTS parapet.migrations (
 	PRIMARY KEY (schema, version)
 );`
 
-const sqlRecord = `
+const recordSQL = `
 INSERT INTO parapet.migrations (schema, version, name, sha256)
 VALUES (@schema, @version, @name, @sha256)`
 
@@ -85,7 +85,7 @@ func Up(ctx context.Context, url string, opts Options) (Report, error) {
 	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, int64(lockKey)); err != nil {
 		return Report{}, fmt.Errorf("migrate: lock: %w", err)
 	}
-	if _, err := conn.Exec(ctx, sqlTable, pgx.QueryExecModeSimpleProtocol); err != nil {
+	if _, err := conn.Exec(ctx, tableSQL, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return Report{}, fmt.Errorf("migrate: table parapet.migrations: %w", err)
 	}
 	pending, err := pendingFiles(ctx, conn, files)
@@ -130,7 +130,7 @@ func applyFile(ctx context.Context, conn *pgx.Conn, m file) error {
 		if _, err := tx.Exec(ctx, m.sql, pgx.QueryExecModeSimpleProtocol); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, sqlRecord, postgres.Args{
+		_, err := tx.Exec(ctx, recordSQL, postgres.Args{
 			"schema": m.Schema, "version": m.Version, "name": m.Name, "sha256": m.SHA256,
 		})
 		return err

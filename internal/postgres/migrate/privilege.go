@@ -31,7 +31,7 @@ func settableRoles() []string {
 	return settable
 }
 
-const sqlMigrator = `
+const migratorSQL = `
 SELECT rolname AS name, rolsuper AS superuser, rolcreaterole AS create_role,
        current_setting('server_version_num')::int AS server_version
 FROM pg_catalog.pg_roles

@@ -47,7 +47,7 @@ func roles() []role {
 	}
 }
 
-const sqlRoles = `
+const rolesSQL = `
 SELECT rolname AS name, rolcanlogin AS login, rolinherit AS inherit,
        rolsuper OR rolbypassrls OR rolcreatedb OR rolcreaterole OR rolreplication AS elevated,
        coalesce(rolconfig, '{}') AS config,
@@ -70,13 +70,13 @@ type roleRow struct {
 }
 
 func readRoles(ctx context.Context, conn *pgx.Conn, names ...string) ([]roleRow, error) {
-	return postgres.Collect[roleRow](ctx, conn, sqlRoles, postgres.Args{"names": names})
+	return postgres.Collect[roleRow](ctx, conn, rolesSQL, postgres.Args{"names": names})
 }
 
 // ensureRoles creates missing roles and corrects those that differ. Before it changes an
 // existing role, it returns a *PrivilegeError if it lacks a privilege for the changes.
 func ensureRoles(ctx context.Context, conn *pgx.Conn, secret string) error {
-	current, err := postgres.One[migrator](ctx, conn, sqlMigrator)
+	current, err := postgres.One[migrator](ctx, conn, migratorSQL)
 	if err != nil {
 		return fmt.Errorf("migrate: current role: %w", err)
 	}

@@ -15,9 +15,9 @@ import (
 // Name is the schema of River's tables.
 const Name = "river"
 
-// sqlGrants grants parapet_jobs access to River's tables. It runs after every migration,
+// grantsSQL grants parapet_jobs access to River's tables. It runs after every migration,
 // so it covers new tables.
-const sqlGrants = `
+const grantsSQL = `
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA river TO parapet_jobs;
 GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA river TO parapet_jobs;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA river TO parapet_jobs;
@@ -48,7 +48,7 @@ func Migrate(ctx context.Context, conn *pgx.Conn) error {
 			break
 		}
 	}
-	if _, err := conn.Exec(ctx, sqlGrants, pgx.QueryExecModeSimpleProtocol); err != nil {
+	if _, err := conn.Exec(ctx, grantsSQL, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return fmt.Errorf("riverschema: grants: %w", err)
 	}
 	return nil
