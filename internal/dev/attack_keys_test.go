@@ -129,7 +129,7 @@ func checkKeyRules(s *stage) {
 func (s *stage) waitUntilRejected(token, reason string) {
 	s.t.Helper()
 	var a answer
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if a = s.do("GET", "/api/auth/me", token, nil); a.Code == http.StatusUnauthorized {
 			break
 		}

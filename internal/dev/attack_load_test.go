@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/postgres/pgtest"
 )
 
 // TestPool_WhenFull_Returns503AndRecovers uses every connection of a module: further requests
@@ -48,15 +50,13 @@ func TestPool_WhenFull_Returns503AndRecovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = watch.Close(ctx) }()
-	end := time.Now().Add(10 * time.Second)
-	for waiting := 0; waiting < conns; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%d of %d connections wait", waiting, conns)
-		}
+	pgtest.Eventually(t, time.Minute, "every connection waits for the lock", func() bool {
+		var waiting int
 		if err := watch.QueryRow(ctx, waitingWritersSQL).Scan(&waiting); err != nil {
 			t.Fatal(err)
 		}
-	}
+		return waiting == conns
+	})
 	asked := map[string][2]string{"a read": {"GET", ""}, "a change": {"POST", `{"name":"X","startDate":"2027-01-01"}`}}
 	answers := make(chan *httptest.ResponseRecorder, len(asked))
 	for _, a := range asked {

@@ -62,7 +62,7 @@ func decode[T any](t *testing.T, a answer) T {
 func (s *stage) decisions(token string, query url.Values, rules ...string) []identity.DecisionEntry {
 	s.t.Helper()
 	query.Set("limit", "200")
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		page := decode[op.Page[identity.DecisionEntry]](s.t, s.want(http.StatusOK, "", "GET", "/api/decisions?"+query.Encode(), token, nil))
 		missing := slices.DeleteFunc(slices.Clone(rules), func(rule string) bool {
 			return slices.ContainsFunc(page.Items, func(e identity.DecisionEntry) bool { return e.Rule == rule })

@@ -32,7 +32,7 @@ func TestListDecisions_ByRequestID(t *testing.T) {
 		}
 		// The log is written asynchronously.
 		found := []string{}
-		for end := time.Now().Add(5 * time.Second); !slices.Contains(found, c.rule) && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); !slices.Contains(found, c.rule) && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 			found = found[:0]
 			var page struct{ Items []struct{ Rule string } }
 			log := d.ask(t, "GET", "/api/decisions?requestId="+url.QueryEscape(id), admin, nil)

@@ -270,7 +270,7 @@ func (s *fieldServer) insertRows(t testing.TB, office Tenant) {
 // decisions are written asynchronously.
 func firstDecision(t testing.TB, conn *pgx.Conn, tenant op.UUID) string {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		var id string
 		switch err := conn.QueryRow(t.Context(), `SELECT id FROM audit.decisions WHERE tenant_id = $1 ORDER BY id LIMIT 1`, tenant).Scan(&id); {
 		case err == nil:

@@ -64,7 +64,7 @@ func TestDrain_VisitsFewRowsPerEvent_StalePlans(t *testing.T) {
 	// A server process reports its counters when it ends.
 	closed = true
 	jobs.Close()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		var running int
 		if err := owner.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE usename = 'parapet_jobs' AND datname = current_database()`).Scan(&running); err != nil {
 			t.Fatal(err)
@@ -115,7 +115,7 @@ func TestDrain_LeavesNoDeadRowsForTheNextBatch(t *testing.T) {
 	// An open snapshot, such as that of an autovacuum worker, delays the removal of
 	// dead index entries. Rows that two transaction ids marked keep them at any time.
 	pages := countPages(t, tx)
-	for end := time.Now().Add(10 * time.Second); pages > maxPages && time.Now().Before(end); pages = countPages(t, tx) {
+	for end := time.Now().Add(time.Minute); pages > maxPages && time.Now().Before(end); pages = countPages(t, tx) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	if pages > maxPages {

@@ -173,11 +173,7 @@ func TestPool_ConnectionKeepsNoTenantBetweenRequests(t *testing.T) {
 			for i, tenant := range []string{tenantA, tenantB, tenantA} {
 				request(tenant)
 				// A cancelled connection is closed in the background.
-				for deadline := time.Now().Add(3 * time.Second); pool.Stat().AcquiredConns() != 0; time.Sleep(time.Millisecond) {
-					if time.Now().After(deadline) {
-						t.Fatalf("%s: the connection was not released", name)
-					}
-				}
+				pgtest.Eventually(t, time.Minute, name+": the connection is released", func() bool { return pool.Stat().AcquiredConns() == 0 })
 				// The next request runs in the other tenant and must see only its rows.
 				other, want := tenantB, "of B"
 				if tenant == tenantB {

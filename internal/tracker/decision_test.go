@@ -12,6 +12,7 @@ import (
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/fault"
 	"parapet/internal/op"
+	"parapet/internal/postgres/pgtest"
 	"parapet/internal/uid"
 )
 
@@ -166,11 +167,9 @@ func TestAnswerDecision_ConcurrentAnswersStoreOne(t *testing.T) {
 			errs[i] = err
 		})
 	}
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if w.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) >= conns/2 {
-			break
-		}
-	}
+	pgtest.Eventually(t, time.Minute, "half of the connections wait for the lock", func() bool {
+		return w.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) >= conns/2
+	})
 	lock.Rollback()
 	all.Wait()
 	for i, d := range answers {
