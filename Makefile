@@ -85,7 +85,7 @@ test-thorough: setup-test ## Run the sampled tests with all or many more cases (
 
 .PHONY: policy-test
 policy-test: ## Run the Rego tests (plain opa test), then the decision tables and coverage
-	$(OPA) test policies policytests
+	$(OPA) test --timeout 10m policies policytests
 	$(GOTEST) ./policytests
 
 .PHONY: policy-matrix

@@ -36,7 +36,7 @@ func start(t *testing.T, d jobs.Deps) *jobs.Runner {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
 		if err := r.Stop(ctx); err != nil {
 			t.Error(err)
@@ -109,7 +109,7 @@ func TestRunner_RunsSchedulesEventsAndDecisionLog(t *testing.T) {
 		if got != "first" {
 			t.Errorf("subscriber test: got the event of %q, want first", got)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("subscriber test: got no event")
 	}
 	pgtest.Eventually(t, time.Minute, "a job of every kind is completed", func() bool {
@@ -175,7 +175,7 @@ func TestCheckpointJob_RewrittenChain_SignsNothing(t *testing.T) {
 		if result != jobs.CheckpointRefused {
 			t.Errorf("Observe: got %s, want %s", result, jobs.CheckpointRefused)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("Observe: no attempt was made")
 	}
 	pgtest.Eventually(t, time.Minute, "the checkpoint job is cancelled", func() bool {

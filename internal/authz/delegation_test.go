@@ -40,7 +40,7 @@ func TestDecide_NamesDelegationThatAllows(t *testing.T) {
 		t.Errorf("got record %+v, want the delegation", r)
 	}
 	if !s.Holds("tasks.read") || !s.Holds("task.update") || s.Holds("task.delete") || slices.Contains(s.Permissions(), "tasks.read") {
-		t.Errorf("Holds: tasks.read %t, task.update %t, task.delete %t; want true, true, false. Permissions: got %q, want no delegated ones",
+		t.Errorf("Holds: tasks.read %t, task.update %t, task.delete %t; want only task.delete to be false. Permissions: got %q, want no delegated ones",
 			s.Holds("tasks.read"), s.Holds("task.update"), s.Holds("task.delete"), s.Permissions())
 	}
 	own := subject(t, e, person(e, "Member"))

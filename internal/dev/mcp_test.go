@@ -141,7 +141,7 @@ func TestMCP_WaitDecisionEnds(t *testing.T) {
 		select {
 		case e := <-ended:
 			return e
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("the wait does not end")
 			return end{}
 		}
@@ -179,7 +179,7 @@ func TestMCP_WaitDecisionEnds(t *testing.T) {
 		if err != nil {
 			t.Errorf("the server ends with %v", err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the server does not end")
 	}
 }

@@ -67,7 +67,7 @@ func TestExecutor_WhenPausedAfterSendingAuditEntries_OtherWritersProceed(t *test
 				ended <- err
 			}()
 			<-patternSeen
-			ctx, cancel := context.WithTimeout(h.callerContext(""), 5*time.Second)
+			ctx, cancel := context.WithTimeout(h.callerContext(""), time.Minute)
 			defer cancel()
 			if _, err := h.changeOperation().Call(ctx, &thingIn{"other"}); err != nil {
 				t.Fatalf("another writer in the tenant: got error %v, want none", err)

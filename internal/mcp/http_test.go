@@ -179,7 +179,7 @@ func TestHTTP_ClientDisconnectCancelsOperation(t *testing.T) {
 			cancel()
 			select {
 			case <-ended:
-			case <-time.After(20 * time.Second):
+			case <-time.After(time.Minute):
 				t.Fatal("operation after the client disconnected: got a running one, want it cancelled within 20 seconds")
 			}
 		})

@@ -117,19 +117,19 @@ func TestWaitDecision_WokenByAnswerInOtherProcess(t *testing.T) {
 
 // waitForAnswer raises a decision request, waits for its answer in this process, and answers it in
 // another. It returns the time from the end of answer-decision to the end of wait-decision.
-func (waiting *otherProcess) waitForAnswer(answering *otherProcess, task *contract.Task) time.Duration {
-	w := waiting.world
+func (a *otherProcess) waitForAnswer(answering *otherProcess, task *contract.Task) time.Duration {
+	w := a.world
 	w.t.Helper()
 	request := w.createDecisionRequest(task, 0)
-	answered := waiting.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 55}))
-	waiting.waitForCalls(1)
+	answered := a.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 55}))
+	a.waitForCalls(1)
 	do[contract.DecisionRequest](answering.world, w.manager, "answer-decision", decisionInput(task, request, fields{"answer": "yes"}))
 	ended := time.Now()
-	a := w.receiveWithin(30*time.Second, answered)
-	if a.err != nil || a.request.Status != contract.DecisionAnswered || a.request.Answer != "yes" {
-		w.t.Fatalf("wait-decision: got %+v, %v, want the answer yes", a.request, a.err)
+	got := w.receiveWithin(30*time.Second, answered)
+	if got.err != nil || got.request.Status != contract.DecisionAnswered || got.request.Answer != "yes" {
+		w.t.Fatalf("wait-decision: got %+v, %v, want the answer yes", got.request, got.err)
 	}
-	return max(a.at.Sub(ended), 0)
+	return max(got.at.Sub(ended), 0)
 }
 
 // BenchmarkWaitDecision reports the time from an answer in one process until wait-decision returns in

@@ -243,7 +243,7 @@ func newNamedPipe(t *testing.T) *os.File {
 	if err := syscall.Mkfifo(name, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	pipe, err := os.OpenFile(name, os.O_RDWR, 0) //nolint:gosec // a path of this test
+	pipe, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,13 +283,15 @@ func TestExecuteRun_ConcurrentCallsStartCommandOnce(t *testing.T) {
 	}
 	task := w.createTask(p, "Other", fields{"assignee": w.addAgent().id})
 	run = w.listRuns(fields{"taskId": task.ID})[0]
-	slow := w.newModule(2, tracker.Deps{Agent: shell(time.Minute, "sleep 60")})
-	ctx, stop := context.WithTimeout(context.Background(), 500*time.Millisecond)
-	defer stop()
-	cancelled, cancel := context.WithCancel(context.Background())
-	context.AfterFunc(ctx, cancel)
-	if again, err := slow.service.ExecuteRun(cancelled, w.acme, run.ID); err != nil || again == 0 {
-		t.Errorf("got retry after %s, %v", again, err)
+	begin := newNamedPipe(t)
+	slow := w.newModule(2, tracker.Deps{Agent: shell(time.Minute, "echo begin >"+begin.Name()+"; sleep 60")})
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		_, _ = begin.Read(make([]byte, 1))
+		cancel()
+	}()
+	if again, err := slow.service.ExecuteRun(ctx, w.acme, run.ID); err != nil || again == 0 {
+		t.Errorf("cancelled attempt: got retry after %s, %v, want a delay", again, err)
 	}
 	if now := w.listRuns(fields{"taskId": task.ID})[0]; now.Status != contract.RunQueued || now.Attempts != 0 {
 		t.Errorf("cancelled attempt: got %+v", now)

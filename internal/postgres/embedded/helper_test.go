@@ -131,7 +131,7 @@ func (o *childProcess) leave(t *testing.T) {
 }
 
 func query(url, sql string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
