@@ -40,6 +40,8 @@ func startDevWith(t testing.TB, more map[string]string, log slog.Handler) *Dev {
 	c := seededDatabase.New(t)
 	settings := c.Settings()
 	settings["PT_DRAIN_SECONDS"] = "5"
+	// A slow machine must not fail the tests that have no timeout as their subject.
+	settings["PT_LOCK_TIMEOUT_MS"], settings["PT_REQUEST_TIMEOUT_SECONDS"] = "30000", "35"
 	maps.Copy(settings, more)
 	d, err := Start(t.Context(), Options{DataDir: c.DataDir, Getenv: func(n string) string { return settings[n] }, Version: "test", Log: slog.New(log)})
 	if err != nil {
