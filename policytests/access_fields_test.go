@@ -40,9 +40,9 @@ func grants() map[string]string {
 	}
 }
 
-// needed returns the fields that each way requires: without one of them the request is
-// denied, and without any other field it is still allowed.
-func needed(way string) []string {
+// requiredFields returns the fields that a grant of this scope requires: without one of them
+// the request is denied, and without any other field it is still allowed.
+func requiredFields(way string) []string {
 	places := []string{
 		"/permission", "/effect", "/module", "/actor", "/actor/tenant", "/actor/readable", "/actor/readable/1", "/actor/effects",
 		"/actor/effects/1", "/actor/modules", "/actor/modules/0", "/actor/all_projects", "/actor/grants",
@@ -83,7 +83,7 @@ func TestAllow_DeniesWithoutAnyRequiredField(t *testing.T) {
 		if !allows(t, e, parse(t, text)) {
 			t.Fatalf("%s: the request itself is denied", way)
 		}
-		needs := needed(way)
+		needs := requiredFields(way)
 		for _, m := range mutations(t, text) {
 			allowed := allows(t, e, m.doc)
 			switch {

@@ -18,7 +18,9 @@ func limits(policy object) []row {
 	}
 	roles := slices.Sorted(maps.Keys(policy["roles"].(object)["defaults"].(object)))
 	for _, role := range append(roles, "unknown") {
-		add("role "+role, "kind", func(_ context.Context, v *evaluation) string { return text(v.in("roles", "defaults", role, "kind")) })
+		add("role "+role, "kind", func(_ context.Context, v *evaluation) string {
+			return text(v.policyData("roles", "defaults", role, "kind"))
+		})
 		add("role "+role, "makes an administrator by its name", func(ctx context.Context, v *evaluation) string {
 			return text(field(v.subject(ctx, role, "tenant", "STANDARD", ast.NewArray()), "admin"))
 		})
@@ -56,12 +58,14 @@ func limits(policy object) []row {
 			add("profile "+key, "fits the default role "+role, func(ctx context.Context, v *evaluation) string {
 				return text(v.eval(ctx, "parapet/profiles/validate", object{"target": object{
 					"id": robot, "tenant": acme, "kind": "SERVICE", "status": "ACTIVE", "membership": "ACTIVE", "integration_key": key,
-					"roles": []any{object{"name": role, "kind": "GLOBAL", "scope": "tenant", "grants": v.in("roles", "defaults", role, "grants")}},
+					"roles": []any{object{"name": role, "kind": "GLOBAL", "scope": "tenant", "grants": v.policyData("roles", "defaults", role, "grants")}},
 				}}))
 			})
 		}
 		for _, name := range []string{"role", "secret"} {
-			add("profile "+key, name, func(_ context.Context, v *evaluation) string { return text(v.in("profiles", "registered", key, name)) })
+			add("profile "+key, name, func(_ context.Context, v *evaluation) string {
+				return text(v.policyData("profiles", "registered", key, name))
+			})
 		}
 	}
 	scopes := policy["audit"].(object)["scopes"].(object)

@@ -195,7 +195,7 @@ func queueSmallBatch(batch *pgx.Batch, entries []Entry) error {
 		if err != nil {
 			return err
 		}
-		before, between, after := r.pieces()
+		before, between, after := r.encodeParts()
 		batch.Queue(linkSQL, postgres.Args{
 			"chain": r.Chain, "before": before, "between": between, "after": after,
 			"id": e.id, "tenant": string(e.Tenant), "actor": string(e.Actor), "on_behalf_of": string(e.OnBehalfOf),

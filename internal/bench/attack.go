@@ -82,7 +82,7 @@ func attack(ctx context.Context, name, infoFile string) error {
 			clients.Go(func() {
 				a.repeat(ctx, func(n int) {
 					if i%2 == 0 {
-						a.ask(ctx, "GET", "/api/projects/"+a.project+"/tasks?limit=50", nil)
+						a.sendJSON(ctx, "GET", "/api/projects/"+a.project+"/tasks?limit=50", nil)
 					} else {
 						a.change(ctx, a.tasks[(i*7+n)%len(a.tasks)])
 					}
@@ -123,11 +123,11 @@ func (a *attacker) repeat(ctx context.Context, f func(n int)) {
 }
 
 func (a *attacker) change(ctx context.Context, task string) {
-	a.ask(ctx, "PATCH", "/api/projects/"+a.project+"/tasks/"+task, map[string]any{"description": time.Now().String()})
+	a.sendJSON(ctx, "PATCH", "/api/projects/"+a.project+"/tasks/"+task, map[string]any{"description": time.Now().String()})
 }
 
-// ask sends a request with in as JSON, or without a body if in is nil.
-func (a *attacker) ask(ctx context.Context, method, path string, in any) {
+// sendJSON sends a request with in as JSON, or without a body if in is nil.
+func (a *attacker) sendJSON(ctx context.Context, method, path string, in any) {
 	body, err := json.Marshal(in)
 	if err != nil || in == nil {
 		body = nil

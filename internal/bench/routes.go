@@ -49,7 +49,7 @@ func routes(ctx context.Context, r *report) error {
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- d.Run(ctx) }()
-	token, tenant, project, err := furnish(ctx, d.Info())
+	token, tenant, project, err := prepareProject(ctx, d.Info())
 	if err != nil {
 		return err
 	}
@@ -88,9 +88,9 @@ func routes(ctx context.Context, r *report) error {
 	return <-done
 }
 
-// furnish logs in as acme's project manager and creates a project with tasks.
-func furnish(ctx context.Context, info dev.Info) (token, tenant, project string, err error) {
-	token, tenant, project, err = furnishProject(ctx, info)
+// prepareProject logs in as acme's project manager and creates a project with tasks.
+func prepareProject(ctx context.Context, info dev.Info) (token, tenant, project string, err error) {
+	token, tenant, project, err = createProject(ctx, info)
 	if err != nil {
 		return "", "", "", err
 	}
@@ -106,8 +106,8 @@ func furnish(ctx context.Context, info dev.Info) (token, tenant, project string,
 	return token, tenant, project, nil
 }
 
-// furnishProject logs in as acme's project manager and creates a project.
-func furnishProject(ctx context.Context, info dev.Info) (token, tenant, project string, err error) {
+// createProject logs in as acme's project manager and creates a project.
+func createProject(ctx context.Context, info dev.Info) (token, tenant, project string, err error) {
 	var login struct{ Token, TenantID string }
 	for _, t := range info.Tenants {
 		for _, u := range t.Users {

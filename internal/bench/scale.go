@@ -95,7 +95,7 @@ func compare(ctx context.Context, r *report, l scaledList, small, large *site) e
 	for range scaleRounds {
 		for _, s := range []*site{small, large} {
 			for range asksOfARound {
-				d, err := s.ask(ctx, l)
+				d, err := s.measureRequest(ctx, l)
 				if err != nil {
 					return err
 				}
@@ -116,9 +116,9 @@ func compare(ctx context.Context, r *report, l scaledList, small, large *site) e
 		name string
 		at   float64
 	}{{"p50", 0.50}, {"p99", 0.99}} {
-		base := millis(took[small], q.at)
+		base := quantileMillis(took[small], q.at)
 		f := figure{
-			Name: "scale/" + strings.ReplaceAll(l.name, " ", "-") + "/" + q.name, Value: millis(took[large], q.at), Unit: "ms",
+			Name: "scale/" + strings.ReplaceAll(l.name, " ", "-") + "/" + q.name, Value: quantileMillis(took[large], q.at), Unit: "ms",
 			Baseline: "10,000 tasks", BaselineValue: &base,
 		}
 		if err := r.add(f); err != nil {
@@ -128,7 +128,8 @@ func compare(ctx context.Context, r *report, l scaledList, small, large *site) e
 	return nil
 }
 
-func millis(sorted []time.Duration, at float64) float64 {
+// quantileMillis returns a quantile of sorted durations in milliseconds.
+func quantileMillis(sorted []time.Duration, at float64) float64 {
 	return float64(sorted[int(at*float64(len(sorted)-1))].Microseconds()) / 1000
 }
 
@@ -164,7 +165,7 @@ func newSite(ctx context.Context, r *report, tenants int) (_ *site, err error) {
 	if s.db, err = pgx.Connect(ctx, s.dev.Info().DirectURL); err != nil {
 		return s, err
 	}
-	if s.token, s.tenant, s.project, err = furnishProject(ctx, s.dev.Info()); err != nil {
+	if s.token, s.tenant, s.project, err = createProject(ctx, s.dev.Info()); err != nil {
 		return s, err
 	}
 	began := time.Now()
@@ -309,8 +310,8 @@ WITH epic AS (
 )
 SELECT id::text FROM epic`
 
-// ask sends one request and returns the duration of the response.
-func (s *site) ask(ctx context.Context, l scaledList) (time.Duration, error) {
+// measureRequest sends one request and returns the duration of the response.
+func (s *site) measureRequest(ctx context.Context, l scaledList) (time.Duration, error) {
 	req, err := http.NewRequestWithContext(ctx, "GET", s.dev.Info().BaseURL+l.path(s), nil)
 	if err != nil {
 		return 0, err
@@ -370,7 +371,7 @@ func (s *site) plan(ctx context.Context, l scaledList) (string, error) {
 	}
 	// The first requests meet terminated connections.
 	for try := 0; ; try++ {
-		if _, err = s.ask(ctx, l); err == nil || try == 10 {
+		if _, err = s.measureRequest(ctx, l); err == nil || try == 10 {
 			break
 		}
 	}
@@ -381,7 +382,7 @@ func (s *site) plan(ctx context.Context, l scaledList) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := s.ask(ctx, l); err != nil {
+	if _, err := s.measureRequest(ctx, l); err != nil {
 		return "", err
 	}
 	time.Sleep(100 * time.Millisecond)

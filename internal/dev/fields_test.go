@@ -58,7 +58,8 @@ type fieldServer struct {
 	operations []*op.Operation
 	// tokens are separate sessions for operations that end their session.
 	tokens map[string]string
-	// renew has functions that create again what a successful request used up.
+	// renew maps operations to functions that replace the record that a successful request
+	// used up.
 	renew map[string]func(fieldRequest)
 	count struct{ requests, accepted, rejected int }
 }
@@ -70,7 +71,7 @@ func newFieldServer(t testing.TB) *fieldServer {
 	for _, b := range d.App().Operations() {
 		s.operations = append(s.operations, b.Operation)
 	}
-	s.furnish(t)
+	s.createFixtures(t)
 	return s
 }
 
@@ -124,10 +125,10 @@ type fieldRequest struct {
 	body  []member
 	// raw is the whole body if it is not an object of members.
 	raw *string
-	// note says what is malformed; field is the malformed field.
+	// note describes the error in the request; field is the malformed field.
 	note  string
 	field op.Field
-	// rejected reports that the response must be a 400 that names the field.
+	// rejected is true if the response must be a 400 that names the field.
 	rejected bool
 	// replaced are the members that refresh does not change.
 	replaced map[string]bool
@@ -266,7 +267,7 @@ func (s *fieldServer) send(t testing.TB, m fieldRequest) int {
 		}
 	case w.Code == 400:
 		s.count.rejected++
-		if !m.names(e.Error.Field) {
+		if !m.isNamedBy(e.Error.Field) {
 			complain("the field's name")
 		}
 	default:
@@ -278,9 +279,9 @@ func (s *fieldServer) send(t testing.TB, m fieldRequest) int {
 	return w.Code
 }
 
-// names reports whether a 400 with this field names the malformed one: the field, a part of
-// it, or the body that cannot be parsed.
-func (r fieldRequest) names(field string) bool {
+// isNamedBy reports whether the field of an error response names the malformed field: the
+// field itself, a part of it, or the body that cannot be parsed.
+func (r fieldRequest) isNamedBy(field string) bool {
 	switch {
 	case r.field.Name == "" || r.raw != nil || bytes.ContainsRune([]byte(field), 0):
 		return field != ""

@@ -20,9 +20,9 @@ import (
 	"parapet/internal/uid"
 )
 
-// furnish creates the records that the valid requests refer to, and registers how to create
-// again what a successful request used up.
-func (s *fieldServer) furnish(t testing.TB) {
+// createFixtures creates the records that the valid requests refer to. For requests that
+// use up a record, it registers a function in renew that creates another one.
+func (s *fieldServer) createFixtures(t testing.TB) {
 	t.Helper()
 	s.tb = t
 	w := newParityWorld(t, s.Dev, s.login(t, "admin@northwind.example"), "QFLD")

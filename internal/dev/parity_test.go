@@ -278,15 +278,15 @@ func (w *parityWorld) arguments(t testing.TB, o *op.Operation) map[string]any {
 }
 
 var (
-	uuids   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	moments = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})`)
+	uuids      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	timestamps = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})`)
 )
 
-// plain makes outcomes of two worlds comparable: it replaces ids by the order of their
+// normalize makes outcomes of two worlds comparable: it replaces ids by the order of their
 // appearance, timestamps, and the world's tag.
-func plain(o outcome, tag string) string {
+func normalize(o outcome, tag string) string {
 	text := strings.NewReplacer(tag, "TAG", strings.ToLower(tag), "tag").Replace(o.String())
-	text = moments.ReplaceAllString(text, "MOMENT")
+	text = timestamps.ReplaceAllString(text, "MOMENT")
 	names := map[string]string{}
 	return uuids.ReplaceAllStringFunc(text, func(id string) string {
 		if names[id] == "" {
@@ -332,7 +332,7 @@ func TestOperations_SameResultOverHTTPCLIAndMCP(t *testing.T) {
 	t.Run("wrong input", func(t *testing.T) {
 		tried := 0
 		for _, o := range operations {
-			for note, args := range w.wrong(t, o) {
+			for note, args := range w.invalidInputs(t, o) {
 				tried++
 				if got := callEverywhere(t, byAdmin, o, args, note); got.Code != "VALIDATION" || got.Field == "" {
 					t.Errorf("%s, %s: %s", o.Name, note, got)
@@ -376,15 +376,15 @@ func callEverywhere(t *testing.T, by []callPath, o *op.Operation, args map[strin
 			// The message may differ if a client detects the error before it sends the request.
 			got.Message = first.Message
 		}
-		if want, is := plain(first, "\x00"), plain(got, "\x00"); want != is {
+		if want, is := normalize(first, "\x00"), normalize(got, "\x00"); want != is {
 			t.Errorf("%s (%s), %s gives\n%s\nand %s\n%s", o.Name, note, by[0].name, want, way.name, is)
 		}
 	}
 	return first
 }
 
-// wrong returns inputs that the operation rejects for every caller.
-func (w *parityWorld) wrong(t *testing.T, o *op.Operation) map[string]map[string]any {
+// invalidInputs returns inputs that the operation rejects for every caller.
+func (w *parityWorld) invalidInputs(t *testing.T, o *op.Operation) map[string]map[string]any {
 	t.Helper()
 	inputs := map[string]map[string]any{}
 	change := func(note, name string, value any) {
@@ -458,7 +458,7 @@ func (d *Dev) parityOfWrites(t *testing.T, operations []*op.Operation, admin str
 		var want string
 		for i, way := range by {
 			got := way.call(t, o, worlds[i].arguments(t, o))
-			is := plain(got, worlds[i].tag)
+			is := normalize(got, worlds[i].tag)
 			if i == 0 {
 				want = is
 				if got.Code == "" {
