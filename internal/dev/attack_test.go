@@ -52,8 +52,8 @@ func (l *logged) String() string {
 	return l.buf.String()
 }
 
-// TestServer_ResistsAttacks attacks a real server with a real PostgreSQL, as an attacker would who has read
-// the source and even has the signing secret.
+// TestServer_ResistsAttacks attacks a real server with a real PostgreSQL. The attacker knows
+// the source code and the signing secret.
 func TestServer_ResistsAttacks(t *testing.T) {
 	t.Parallel()
 	log := &logged{}
@@ -134,12 +134,12 @@ func (s *stage) send(method, path, token string, in any, headers ...string) answ
 	return a
 }
 
-// want sends a request and expects this status; says must be part of the response.
-func (s *stage) want(status int, says, method, path, token string, in any, headers ...string) answer {
+// want sends a request and expects this status and text in the response.
+func (s *stage) want(status int, text, method, path, token string, in any, headers ...string) answer {
 	s.t.Helper()
 	a := s.do(method, path, token, in, headers...)
-	if a.Code != status || !strings.Contains(a.Body, says) {
-		s.t.Errorf("%s %s %v: %d %s, want %d that says %q", method, path, headers, a.Code, a.Body, status, says)
+	if a.Code != status || !strings.Contains(a.Body, text) {
+		s.t.Errorf("%s %s %v: got %d %s, want %d with %q", method, path, headers, a.Code, a.Body, status, text)
 	}
 	return a
 }
@@ -153,7 +153,7 @@ func (a answer) field(t *testing.T, name string) string {
 	}
 	text, _ := m[name].(string)
 	if text == "" {
-		t.Fatalf("no %s in %s", name, a.Body)
+		t.Fatalf("response without the member %s: %s", name, a.Body)
 	}
 	return text
 }
@@ -162,7 +162,7 @@ func (s *stage) tenant(slug string) Tenant {
 	s.t.Helper()
 	i := slices.IndexFunc(s.info.Tenants, func(t Tenant) bool { return t.Slug == slug })
 	if i < 0 {
-		s.t.Fatalf("no tenant %s", slug)
+		s.t.Fatalf("no seeded tenant %s", slug)
 	}
 	return s.info.Tenants[i]
 }
@@ -174,11 +174,12 @@ func (s *stage) user(slug, email string) op.UUID {
 			return u.ID
 		}
 	}
-	s.t.Fatalf("nobody is called %s", email)
+	s.t.Fatalf("no seeded user %s", email)
 	return ""
 }
 
-func (s *stage) as(email string) string { s.t.Helper(); return s.login(s.t, email) }
+// loginAs logs in as the user and returns the session token.
+func (s *stage) loginAs(email string) string { s.t.Helper(); return s.login(s.t, email) }
 
 // key issues a personal key with the session and returns it.
 func (s *stage) key(session string) string {
@@ -186,7 +187,7 @@ func (s *stage) key(session string) string {
 	return s.want(201, "token", "POST", "/api/auth/api-keys", session, map[string]any{"label": "attack"}).field(s.t, "token")
 }
 
-// sql runs a statement as the role, in the tenant if there is one.
+// sql runs a statement with the role of the URL, in the tenant if it is not empty.
 func (s *stage) sql(url string, tenant op.UUID, statement string) error {
 	s.t.Helper()
 	ctx := context.Background()
@@ -267,7 +268,7 @@ func withClaim(claims map[string]any, name string, value any) string {
 const keyHeader = `{"alg":"HS256","typ":"pt-api-key+jwt"}`
 
 func rejectForgedTokens(s *stage) {
-	session := s.as("project-manager@acme.example")
+	session := s.loginAs("project-manager@acme.example")
 	good := s.key(session)
 	c := s.claims(good)
 	plain := withClaim(c, "iss", "parapet")
@@ -316,7 +317,7 @@ func rejectForgedTokens(s *stage) {
 	for name, text := range forged {
 		a := s.do("GET", "/api/auth/me", text, nil)
 		if said := strings.ReplaceAll(a.Body, a.Error.RequestID, ""); a.Code != http.StatusUnauthorized || (same != "" && said != same) {
-			s.t.Errorf("%s: %d %s, want the one 401", name, a.Code, a.Body)
+			s.t.Errorf("%s: got %d %s, want the generic 401", name, a.Code, a.Body)
 		} else {
 			same = said
 		}
@@ -335,16 +336,16 @@ func rejectForgedTokens(s *stage) {
 			path := map[string]string{"GET": "/api/auth/me", "PUT": "/api/auth/password"}[method]
 			a := s.do(method, path, "", nil, append(headers, "Sec-Fetch-Site", "same-origin")...)
 			if said := strings.ReplaceAll(a.Body, a.Error.RequestID, ""); a.Code != http.StatusUnauthorized || said != same {
-				s.t.Errorf("%s %s with an API key in the cookie (%.12s): %d %s, want the one 401", method, path, headers[0], a.Code, a.Body)
+				s.t.Errorf("%s %s with an API key in the cookie (%.12s): got %d %s, want the generic 401", method, path, headers[0], a.Code, a.Body)
 			}
 		}
 	}
 }
 
-// useTokensWithSameID uses several tokens with the same id, all signed with the server's secret:
-// each has only the authority that it contains, whatever came before.
+// useTokensWithSameID uses several tokens with the same id, all signed with the server's
+// secret. Each token has only its own authority, regardless of the tokens used before.
 func useTokensWithSameID(s *stage) {
-	good := s.key(s.as("project-manager@acme.example"))
+	good := s.key(s.loginAs("project-manager@acme.example"))
 	c := s.claims(good)
 	narrowed := func(caveats ...string) string { return s.forge(keyHeader, withClaim(c, "caveats", caveats)) }
 	create := func(n int) map[string]any {

@@ -1,5 +1,5 @@
-// The test sends twenty thousand requests, which the race detector makes ten times slower. Other tests send requests
-// concurrently.
+// The test sends twenty thousand requests. The race detector makes them ten times slower,
+// and other tests already send concurrent requests.
 //go:build !race
 
 package dev
@@ -25,8 +25,8 @@ var thorough = flag.Bool("thorough", false, "send every malformed request of the
 // the real handler to a real database, with an administrator's session. No
 // request may cause a 5xx, and a 400 must name the field.
 //
-// A plain test run sends every tenth request of the table of malformedRequests, with -thorough
-// all of them. With -fuzz the engine generates more.
+// A plain test run sends every tenth request of malformedRequests, with -thorough every
+// request. With -fuzz, the fuzzing engine generates more requests.
 func FuzzFields(f *testing.F) {
 	s := newFieldServer(f)
 	if flag.Lookup("test.fuzz").Value.String() == "" {
@@ -100,7 +100,8 @@ func (s *fieldServer) sendTable(t testing.TB) {
 	}
 }
 
-// sortOperations sorts creating operations before deleting ones, and inner records before outer ones.
+// sortOperations sorts operations that create records before operations that delete them,
+// and deletes inner records before outer ones.
 func sortOperations(operations []*op.Operation) []*op.Operation {
 	rank := func(o *op.Operation) int {
 		switch {
@@ -161,8 +162,8 @@ func (s *fieldServer) valid(t testing.TB, o *op.Operation) fieldRequest {
 	return r
 }
 
-// with returns the request with another value of one field: JSON in the body, text
-// elsewhere.
+// with returns the request with another value of one field. The value is JSON for a field of
+// the body, and text for other fields.
 func (r fieldRequest) with(f op.Field, value string) fieldRequest {
 	m := fieldRequest{o: r.o, field: f, path: map[string]string{}, replaced: map[string]bool{f.Name: true}}
 	for name, v := range r.path {
@@ -247,33 +248,33 @@ func (s *fieldServer) send(t testing.TB, m fieldRequest) int {
 	s.App().Handler().ServeHTTP(w, r)
 	s.count.requests++
 	var e struct{ Error struct{ Code, Field string } }
-	complain := func(want string) {
-		t.Errorf("%s, %s of %s: %.600s %.300s: %d %.400s, want %s", m.o.Name, m.note, m.field.Name, m.target(), text, w.Code, w.Body, want)
+	fail := func(want string) {
+		t.Errorf("%s, %s of %s: %.600s %.300s: got %d %.400s, want %s", m.o.Name, m.note, m.field.Name, m.target(), text, w.Code, w.Body, want)
 	}
 	switch {
 	case w.Code < 300:
 		s.count.accepted++
 		if m.rejected {
-			complain("400")
+			fail("400")
 		}
 		if renew := s.renew[m.o.Name]; renew != nil {
 			renew(m)
 		}
 	case w.Code >= 500:
-		complain("no 5xx")
+		fail("no 5xx")
 	case json.Unmarshal(w.Body.Bytes(), &e) != nil || e.Error.Code == "":
 		if m.field.Source != op.FromPath || w.Code != 404 {
-			complain("the error envelope")
+			fail("the error envelope")
 		}
 	case w.Code == 400:
 		s.count.rejected++
 		if !m.isNamedBy(e.Error.Field) {
-			complain("the field's name")
+			fail("the field's name")
 		}
 	default:
 		s.count.rejected++
 		if m.rejected {
-			complain("400")
+			fail("400")
 		}
 	}
 	return w.Code

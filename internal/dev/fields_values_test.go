@@ -1,5 +1,5 @@
-// The test sends twenty thousand requests, which the race detector makes ten times slower. Other tests send requests
-// concurrently.
+// The test sends twenty thousand requests. The race detector makes them ten times slower,
+// and other tests already send concurrent requests.
 //go:build !race
 
 package dev
