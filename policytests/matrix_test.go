@@ -166,8 +166,8 @@ func (v *evaluation) permissionCells(ctx context.Context, permission string) []s
 	name, _ := strings.CutSuffix(permission, ".own")
 	own := v.subject(ctx, "holder of the own permission", "tenant", "PROGRAMME_OFFICE", ast.NewArray(ast.StringTerm(name+".own")))
 	admin := v.subject(ctx, "holder", "tenant", "PROGRAMME_OFFICE", ast.NewArray(ast.StringTerm(permission)))
-	ours := object{"tenant": acme, "kind": "HUMAN", "status": "ACTIVE", "membership": "ACTIVE", "clearance": "SECRET"}
-	delegator, delegate := maps.Clone(ours), maps.Clone(ours)
+	member := object{"tenant": acme, "kind": "HUMAN", "status": "ACTIVE", "membership": "ACTIVE", "clearance": "SECRET"}
+	delegator, delegate := maps.Clone(member), maps.Clone(member)
 	delegator["id"], delegate["id"] = worker, colleague
 	delegator["roles"] = []any{object{"name": "holder", "kind": "STANDARD", "scope": "tenant", "grants": []any{permission}}}
 	delegate["roles"] = []any{}

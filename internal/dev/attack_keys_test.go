@@ -14,7 +14,7 @@ type body = map[string]any
 // checkKeyRules verifies the four endpoints for API keys against the tables of the specification.
 func checkKeyRules(s *stage) {
 	const own, forService = "/api/auth/api-keys", "/api/auth/api-keys/service"
-	admin, manager, stranger := s.loginAs("admin@acme.example"), s.loginAs("project-manager@acme.example"), s.loginAs("admin@globex.example")
+	admin, manager, otherTenantUser := s.loginAs("admin@acme.example"), s.loginAs("project-manager@acme.example"), s.loginAs("admin@globex.example")
 	service, foreign := s.user("acme", "multi-llm-review@acme.invalid"), s.user("globex", "multi-llm-review@globex.invalid")
 	issued := s.want(201, `"kind":"SERVICE"`, "POST", forService, admin, body{"label": "CI", "targetUserId": service})
 	bot := issued.field(s.t, "token")
@@ -44,7 +44,7 @@ func checkKeyRules(s *stage) {
 		{403, "api_key.issue_for_service", s.loginAs("platform-admin@acme.example"), body{"label": "x", "targetUserId": service}},
 		{403, "session", bot, body{"label": "x", "targetUserId": service}},
 		{403, "session", s.key(admin), body{"label": "x", "targetUserId": service}},
-		{404, "NOT_FOUND", stranger, body{"label": "x", "targetUserId": service}},
+		{404, "NOT_FOUND", otherTenantUser, body{"label": "x", "targetUserId": service}},
 	} {
 		s.want(t.status, t.says, "POST", forService, t.token, t.in)
 	}
@@ -80,7 +80,7 @@ func checkKeyRules(s *stage) {
 		}
 	}
 	personal := s.want(201, "", "POST", own, manager, body{"label": "mine"})
-	id, mine := issued.field(s.t, "id"), personal.field(s.t, "id")
+	id, ownKey := issued.field(s.t, "id"), personal.field(s.t, "id")
 	because := body{"reason": "rotated"}
 	for _, t := range []struct {
 		status            int
@@ -88,17 +88,17 @@ func checkKeyRules(s *stage) {
 		in                any
 	}{
 		{403, "api_key.issue_for_service", manager, id + "?serviceOwned=true", because},
-		{403, "Only the owner", admin, mine + "?serviceOwned=true", because},
-		{404, "NOT_FOUND", admin, mine, nil},
+		{403, "Only the owner", admin, ownKey + "?serviceOwned=true", because},
+		{404, "NOT_FOUND", admin, ownKey, nil},
 		{404, "NOT_FOUND", admin, id, nil},
-		{404, "NOT_FOUND", stranger, id + "?serviceOwned=true", because},
+		{404, "NOT_FOUND", otherTenantUser, id + "?serviceOwned=true", because},
 		{404, "NOT_FOUND", admin, string(uid.Random()) + "?serviceOwned=true", because},
 		{400, `"field":"reason"`, admin, id + "?serviceOwned=true", nil},
 		{400, `"field":"query"`, admin, id + "?serviceOwned=true;x", because},
 		{400, `"field":"serviceOwned"`, admin, id + "?serviceOwned=true&serviceOwned=false", because},
 		{400, `"field":"note"`, admin, id + "?serviceOwned=true", body{"reason": "x", "note": "y"}},
 		{200, "revokedAt", admin, id + "?serviceOwned=true", because},
-		{200, "revokedAt", manager, mine, nil},
+		{200, "revokedAt", manager, ownKey, nil},
 	} {
 		s.want(t.status, t.says, "DELETE", own+"/"+t.path, t.token, t.in)
 	}

@@ -57,9 +57,9 @@ func TestPool_WhenFull_Returns503AndRecovers(t *testing.T) {
 		}
 		return waiting == conns
 	})
-	asked := map[string][2]string{"a read": {"GET", ""}, "a change": {"POST", `{"name":"X","startDate":"2027-01-01"}`}}
-	answers := make(chan *httptest.ResponseRecorder, len(asked))
-	for _, a := range asked {
+	requests := map[string][2]string{"a read": {"GET", ""}, "a change": {"POST", `{"name":"X","startDate":"2027-01-01"}`}}
+	answers := make(chan *httptest.ResponseRecorder, len(requests))
+	for _, a := range requests {
 		go func() { answers <- d.ask(t, a[0], "/api/projects", manager, []byte(a[1])) }()
 	}
 	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/api/auth/me"} {
@@ -67,7 +67,7 @@ func TestPool_WhenFull_Returns503AndRecovers(t *testing.T) {
 			t.Errorf("%s with a full pool: got %d %s", path, w.Code, w.Body)
 		}
 	}
-	for range asked {
+	for range requests {
 		w := <-answers
 		if w.Code != 503 || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"UNAVAILABLE"`) {
 			t.Errorf("request with a full pool: got %d %s", w.Code, w.Body)

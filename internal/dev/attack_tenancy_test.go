@@ -65,15 +65,15 @@ func actInAnotherTenant(s *stage) {
 
 // reuseCursorsAndKeys uses cursors and idempotency keys with other callers and operations.
 func reuseCursorsAndKeys(s *stage) {
-	manager, other, stranger := s.loginAs("project-manager@acme.example"), s.loginAs("admin@acme.example"), s.loginAs("project-manager@globex.example")
+	manager, other, otherTenantUser := s.loginAs("project-manager@acme.example"), s.loginAs("admin@acme.example"), s.loginAs("project-manager@globex.example")
 	create := func(name string) body { return body{"name": name, "startDate": "2027-01-01"} }
 	for i := range 3 {
 		s.want(201, "", "POST", "/api/projects", manager, create(fmt.Sprintf("Page %d", i)))
-		s.want(201, "", "POST", "/api/projects", stranger, create(fmt.Sprintf("Page %d", i)))
+		s.want(201, "", "POST", "/api/projects", otherTenantUser, create(fmt.Sprintf("Page %d", i)))
 	}
 	cursor := s.want(200, "", "GET", "/api/projects?limit=1", manager, nil).field(s.t, "nextCursor")
 	s.want(200, "", "GET", "/api/projects?limit=1&cursor="+cursor, manager, nil)
-	s.want(400, `"field":"cursor"`, "GET", "/api/projects?limit=1&cursor="+cursor, stranger, nil)
+	s.want(400, `"field":"cursor"`, "GET", "/api/projects?limit=1&cursor="+cursor, otherTenantUser, nil)
 	s.want(400, `"field":"cursor"`, "GET", "/api/users?limit=1&cursor="+cursor, manager, nil)
 	s.want(400, `"field":"cursor"`, "GET", "/api/projects?limit=1&cursor="+cursor[1:], manager, nil)
 	s.want(400, `"field":"limit"`, "GET", "/api/projects?limit=201", manager, nil)
@@ -84,7 +84,7 @@ func reuseCursorsAndKeys(s *stage) {
 		s.t.Errorf("repeated request: got %s, want the first response %s", again.Body, first.Body)
 	}
 	s.want(409, "CONFLICT", "POST", "/api/projects", manager, create("Twice"), header, key)
-	for _, token := range []string{other, stranger} {
+	for _, token := range []string{other, otherTenantUser} {
 		if a := s.want(201, "", "POST", "/api/projects", token, create("Once"), header, key); a.field(s.t, "id") == first.field(s.t, "id") {
 			s.t.Error("idempotency key of another user: got the stored response of that user")
 		}

@@ -275,17 +275,17 @@ func rejectForgedTokens(s *stage) {
 	now := time.Now().Unix()
 	parts := strings.Split(good, ".")
 	forged := map[string]string{
-		"nothing of it": "x", "two segments": parts[0] + "." + parts[1], "four": good + ".x", "padded": good + "=",
-		"too long":         s.forge(keyHeader, withClaim(c, "email", strings.Repeat("x", 9000))),
-		"HS512 as such":    s.forgeWith(sha512.New, `{"alg":"HS512","typ":"pt-api-key+jwt"}`, plain),
-		"HS512 as HS256":   s.forgeWith(sha512.New, keyHeader, plain),
-		"junk behind":      s.forge(keyHeader, plain+"x"),
-		"two payloads":     s.forge(keyHeader, plain+plain),
-		"a claim twice":    s.forge(keyHeader, strings.TrimSuffix(plain, "}")+`,"roles":["Admin"]}`),
-		"alg twice":        s.forge(`{"alg":"none","alg":"HS256","typ":"pt-api-key+jwt"}`, plain),
-		"a session's kind": s.forge(`{"alg":"HS256","typ":"pt-session+jwt"}`, plain),
-		"an internal kind": s.forge(`{"alg":"HS256","typ":"pt-internal+jwt"}`, plain),
-		"no kind":          s.forge(`{"alg":"HS256"}`, plain),
+		"not a token": "x", "two segments": parts[0] + "." + parts[1], "four segments": good + ".x", "padded": good + "=",
+		"too long":                 s.forge(keyHeader, withClaim(c, "email", strings.Repeat("x", 9000))),
+		"alg HS512":                s.forgeWith(sha512.New, `{"alg":"HS512","typ":"pt-api-key+jwt"}`, plain),
+		"signed with HS512":        s.forgeWith(sha512.New, keyHeader, plain),
+		"trailing text":            s.forge(keyHeader, plain+"x"),
+		"two payloads":             s.forge(keyHeader, plain+plain),
+		"duplicate claim":          s.forge(keyHeader, strings.TrimSuffix(plain, "}")+`,"roles":["Admin"]}`),
+		"duplicate alg":            s.forge(`{"alg":"none","alg":"HS256","typ":"pt-api-key+jwt"}`, plain),
+		"typ of a session":         s.forge(`{"alg":"HS256","typ":"pt-session+jwt"}`, plain),
+		"typ of an internal token": s.forge(`{"alg":"HS256","typ":"pt-internal+jwt"}`, plain),
+		"no typ":                   s.forge(`{"alg":"HS256"}`, plain),
 	}
 	for _, alg := range []string{"none", "None", "nOnE", "", "hs256", "HS384", "RS256", "ES256"} {
 		text := s.forge(fmt.Sprintf(`{"alg":%q,"typ":"pt-api-key+jwt"}`, alg), plain)
@@ -305,10 +305,10 @@ func rejectForgedTokens(s *stage) {
 		claim string
 		value any
 	}{
-		"expired": {"exp", now - 1}, "too far away": {"exp", now + 400*86400}, "half a second": {"exp", float64(now) + 0.5}, "exp as text": {"exp", fmt.Sprint(now + 60)},
-		"from the future": {"iat", now + 3600}, "not yet": {"nbf", now + 3600}, "caveats as text": {"caveats", "read-only"}, "clearance as number": {"clearance", 5},
-		"another's name": {"sub", s.user("acme", "admin@acme.example")}, "a foreign tenant": {"tenant_id", s.tenant("globex").ID},
-		"an unknown tenant": {"tenant_id", uid.Random()}, "an unknown key": {"jti", uid.Random()}, "another form of jti": {"jti", strings.ToUpper(fmt.Sprint(c["jti"]))},
+		"expired": {"exp", now - 1}, "expiry too late": {"exp", now + 400*86400}, "fractional exp": {"exp", float64(now) + 0.5}, "exp as text": {"exp", fmt.Sprint(now + 60)},
+		"issued in the future": {"iat", now + 3600}, "not yet valid": {"nbf", now + 3600}, "caveats as text": {"caveats", "read-only"}, "clearance as number": {"clearance", 5},
+		"another user": {"sub", s.user("acme", "admin@acme.example")}, "a foreign tenant": {"tenant_id", s.tenant("globex").ID},
+		"an unknown tenant": {"tenant_id", uid.Random()}, "an unknown key": {"jti", uid.Random()}, "jti in upper case": {"jti", strings.ToUpper(fmt.Sprint(c["jti"]))},
 		"a service principal": {"principal_kind", "SERVICE"}, "an agent": {"principal_kind", "AGENT"},
 	} {
 		forged[name] = s.forge(keyHeader, withClaim(c, change.claim, change.value))
@@ -316,10 +316,10 @@ func rejectForgedTokens(s *stage) {
 	same := ""
 	for name, text := range forged {
 		a := s.do("GET", "/api/auth/me", text, nil)
-		if said := strings.ReplaceAll(a.Body, a.Error.RequestID, ""); a.Code != http.StatusUnauthorized || (same != "" && said != same) {
+		if body := strings.ReplaceAll(a.Body, a.Error.RequestID, ""); a.Code != http.StatusUnauthorized || (same != "" && body != same) {
 			s.t.Errorf("%s: got %d %s, want the generic 401", name, a.Code, a.Body)
 		} else {
-			same = said
+			same = body
 		}
 	}
 	s.want(200, "", "GET", "/api/auth/me", good, nil)
@@ -335,7 +335,7 @@ func rejectForgedTokens(s *stage) {
 		for _, method := range []string{"GET", "PUT"} {
 			path := map[string]string{"GET": "/api/auth/me", "PUT": "/api/auth/password"}[method]
 			a := s.do(method, path, "", nil, append(headers, "Sec-Fetch-Site", "same-origin")...)
-			if said := strings.ReplaceAll(a.Body, a.Error.RequestID, ""); a.Code != http.StatusUnauthorized || said != same {
+			if body := strings.ReplaceAll(a.Body, a.Error.RequestID, ""); a.Code != http.StatusUnauthorized || body != same {
 				s.t.Errorf("%s %s with an API key in the cookie (%.12s): got %d %s, want the generic 401", method, path, headers[0], a.Code, a.Body)
 			}
 		}

@@ -17,13 +17,13 @@ func TestListDecisions_FilterByRequestID(t *testing.T) {
 	t.Parallel()
 	d := startDev(t)
 	admin, member := d.login(t, "admin@acme.example"), d.login(t, "member@acme.example")
-	nobody := string(uid.Random())
+	unknownID := string(uid.Random())
 	for _, c := range []struct{ rule, method, target, body string }{
 		{"parapet/access/allow", "POST", "/api/projects", `{"name":"Pier","startDate":"2027-01-01","prefix":"PIER"}`},
 		{"parapet/keys/issue_self", "POST", "/api/auth/api-keys", `{"label":"laptop"}`},
-		{"parapet/keys/issue_service", "POST", "/api/auth/api-keys/service", `{"label":"ci","targetUserId":"` + nobody + `"}`},
+		{"parapet/keys/issue_service", "POST", "/api/auth/api-keys/service", `{"label":"ci","targetUserId":"` + unknownID + `"}`},
 		{"parapet/keys/list", "GET", "/api/auth/api-keys", ""},
-		{"parapet/keys/revoke", "DELETE", "/api/auth/api-keys/" + nobody, ""},
+		{"parapet/keys/revoke", "DELETE", "/api/auth/api-keys/" + unknownID, ""},
 	} {
 		w := d.ask(t, c.method, c.target, member, []byte(c.body))
 		id := w.Header().Get("X-Request-Id")

@@ -82,15 +82,15 @@ func (s *fieldServer) createFixtures(t testing.TB) {
 		lease, _ := claimed["lease"].(map[string]any)
 		return map[string]any{"task": held["key"], "leaseId": lease["id"]}
 	})
-	asked := func() map[string]any {
+	createDecision := func() map[string]any {
 		k := task(map[string]any{"status": "IN_PROGRESS", "assignee": me.User.ID})["key"]
 		r := s.make(fmt.Sprintf("%s/tasks/%s/decision-requests", p, k), map[string]any{"question": "Left?", "options": []string{"Yes", "No"}})
 		return map[string]any{"task": k, "requestId": r["id"], "chosenOptionIndex": 1}
 	}
-	set([]string{"answer-decision", "cancel-decision"}, asked)
+	set([]string{"answer-decision", "cancel-decision"}, createDecision)
 	delete(w.ids, "cancel-decision chosenOptionIndex")
 	set([]string{"wait-decision"}, func() map[string]any {
-		ids := asked()
+		ids := createDecision()
 		s.make(fmt.Sprintf("%s/tasks/%s/decision-requests/%s/answer", p, ids["task"], ids["requestId"]), map[string]any{"chosenOptionIndex": 1})
 		return ids
 	})

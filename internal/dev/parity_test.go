@@ -399,7 +399,7 @@ func (w *parityWorld) invalidInputs(t *testing.T, o *op.Operation) map[string]ma
 		}
 		inputs[note+" "+name] = args
 	}
-	change("a stranger", "stranger", "x")
+	change("an unknown field", "nosuch", "x")
 	for _, f := range o.Fields {
 		if f.Source == op.FromPath {
 			continue

@@ -226,7 +226,7 @@ func TestEveryOperation_ForeignIDLooksAbsent(t *testing.T) {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	acme := d.info.Tenants[slices.IndexFunc(d.info.Tenants, func(t Tenant) bool { return t.Slug == "acme" })]
-	stranger := d.login(t, "admin@globex.example")
+	otherTenantUser := d.login(t, "admin@globex.example")
 	var epic struct{ ID op.UUID }
 	w = d.ask(t, "POST", "/api/projects/"+string(project.ID)+"/tasks", manager, []byte(`{"title":"Epic","issueType":"EPIC"}`))
 	if err := json.Unmarshal(w.Body.Bytes(), &epic); err != nil || w.Code != 201 {
@@ -283,7 +283,7 @@ func TestEveryOperation_ForeignIDLooksAbsent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := d.ask(t, wire.Method, wire.Target, stranger, wire.Body)
+			w := d.ask(t, wire.Method, wire.Target, otherTenantUser, wire.Body)
 			if w.Code < 400 {
 				t.Errorf("%s by a user of another tenant: got %d %s", o.Name, w.Code, w.Body)
 			}
