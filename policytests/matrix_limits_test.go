@@ -73,7 +73,7 @@ func limits(policy object) []row {
 		for _, requested := range slices.Sorted(maps.Keys(scopes)) {
 			for _, classification := range []any{nil, "UNCLASSIFIED", "INTERNAL"} {
 				add("holder of audit.read."+granted, fmt.Sprintf("%s of an entry with classification %v", requested, classification), func(ctx context.Context, v *evaluation) string {
-					return v.audits(ctx, granted, requested, classification)
+					return v.readableEntries(ctx, granted, requested, classification)
 				})
 			}
 		}
@@ -116,8 +116,8 @@ func delegationBounds() []row {
 	return rows
 }
 
-// audits evaluates which entries a subject with one audit scope can read.
-func (v *evaluation) audits(ctx context.Context, granted, requested string, classification any) string {
+// readableEntries returns the audit entries that a subject with one audit scope can read.
+func (v *evaluation) readableEntries(ctx context.Context, granted, requested string, classification any) string {
 	actor := v.subject(ctx, "auditor", "tenant", "STANDARD", ast.NewArray(ast.StringTerm("audit.read."+granted)))
 	answer := ""
 	for _, entry := range []struct{ name, creator, organisation string }{{"own", worker, orgB}, {"organisation", colleague, orgA}, {"any", colleague, orgB}} {

@@ -102,12 +102,12 @@ func (m *mutator) module(module *ast.Module) {
 			module.Rules = slices.Delete(module.Rules, i, i+1)
 			return
 		}
-		m.wholeRule(m.current)
+		m.changeRule(m.current)
 	}
 }
 
-// wholeRule changes a rule and its else chain.
-func (m *mutator) wholeRule(rule *ast.Rule) {
+// changeRule changes a rule and its else chain.
+func (m *mutator) changeRule(rule *ast.Rule) {
 	for at := rule; at != nil && m.made == ""; at = at.Else {
 		m.head(at)
 		m.body(&at.Body)

@@ -162,7 +162,7 @@ func (k *killer) kill(ctx context.Context, m mutant) string {
 			}
 		}
 		v := newEvaluation(k.t, k.compiler, m.data)
-		about, others := k.rowsAbout(m.name)
+		about, others := k.splitRows(m.name)
 		if r := k.differingRow(ctx, v, about); r != "" {
 			return "matrix " + r
 		}
@@ -182,16 +182,16 @@ func (k *killer) kill(ctx context.Context, m mutant) string {
 	if failed := k.tests.failing(ctx, v, m.pkg); failed != "" {
 		return "test " + failed
 	}
-	about, others := k.rowsAbout(m.name)
+	about, others := k.splitRows(m.name)
 	if r := k.differingRow(ctx, v, append(about, others...)); r != "" {
 		return "matrix " + r
 	}
 	return k.rejectionReason(ctx, m)
 }
 
-// rowsAbout separates the matrix rows that mention the mutated rule or value, best matches
+// splitRows separates the matrix rows that mention the mutated rule or value, best matches
 // first, from the others.
-func (k *killer) rowsAbout(name string) (about, others []int) {
+func (k *killer) splitRows(name string) (about, others []int) {
 	score := make([]int, len(k.rows))
 	for i, r := range k.rows {
 		for _, key := range r.key {

@@ -22,9 +22,9 @@ const (
 	floodClients  = 64
 	importClients = 8
 	importBlocks  = 39
-	// refusedPause is how long a client waits after a rejected request, a tenth of
+	// rejectedPause is how long a client waits after a rejected request, a tenth of
 	// the usual Retry-After.
-	refusedPause = 100 * time.Millisecond
+	rejectedPause = 100 * time.Millisecond
 )
 
 func attackNames() []string { return []string{"locked-row", "imports", "flood"} }
@@ -35,7 +35,7 @@ type attacker struct {
 	client         *http.Client
 	token, project string
 	tasks          []string
-	sent, refused  atomic.Int64
+	sent, rejected atomic.Int64
 }
 
 // attack loads the server as acme until its standard input ends.
@@ -96,7 +96,7 @@ func attack(ctx context.Context, name, infoFile string) error {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	cancel()
 	clients.Wait()
-	fmt.Fprintf(os.Stderr, "    %s: %d requests, %d of them rejected\n", name, a.sent.Load(), a.refused.Load())
+	fmt.Fprintf(os.Stderr, "    %s: %d requests, %d of them rejected\n", name, a.sent.Load(), a.rejected.Load())
 	return nil
 }
 
@@ -155,6 +155,6 @@ func (a *attacker) send(ctx context.Context, method, path string, body []byte) {
 			return
 		}
 	}
-	a.refused.Add(1)
-	time.Sleep(refusedPause)
+	a.rejected.Add(1)
+	time.Sleep(rejectedPause)
 }

@@ -55,8 +55,8 @@ func measure(f func()) measured {
 	return best
 }
 
-// addComparison adds the time and the allocations of a measurement, and compares the time with a
-// baseline.
+// addComparison adds the time and the allocations of a measurement, and compares the time
+// with a baseline.
 func (r *report) addComparison(name string, m measured, baseline string, base *measured) error {
 	f := figure{Name: name, Value: m.nanos, Unit: "ns/op"}
 	if base != nil {

@@ -27,11 +27,11 @@ const (
 	victimTasks = 100
 )
 
-// neighbor measures how one tenant affects another: the latency of globex while acme is
-// idle and during each attack by acme. All phases run against one `ptd dev` process over
+// measureNeighbor measures how one tenant affects another: the latency of globex while acme
+// is idle and during each attack by acme. All phases run against one `ptd dev` process over
 // HTTP. The attacks run in a separate process. The phases alternate, so that all of them
 // run under the same conditions.
-func neighbor(ctx context.Context, r *report) error {
+func measureNeighbor(ctx context.Context, r *report) error {
 	server, err := startServer(ctx)
 	if err != nil {
 		return err
@@ -280,7 +280,7 @@ func (v *victim) measure(ctx context.Context, length time.Duration, failed map[s
 	return took, nil
 }
 
-// short returns an error's text without the parts that differ between requests.
+// shortenError returns an error's text without the parts that differ between requests.
 func shortenError(err error, url string) string {
 	text := strings.ReplaceAll(err.Error(), url, "…")
 	if i := strings.Index(text, `,"requestId"`); i >= 0 {

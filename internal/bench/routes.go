@@ -60,7 +60,7 @@ func routes(ctx context.Context, r *report) error {
 	defer bare.close()
 	full := d.Info().BaseURL + "/api/projects/" + project + "/tasks?limit=50"
 	plain := bare.url + "/bare/" + tenant + "/" + project
-	if err := sameRows(ctx, full, token, plain); err != nil {
+	if err := requireSameTasks(ctx, full, token, plain); err != nil {
 		return err
 	}
 	var fullRates, bareRates []float64
@@ -237,8 +237,8 @@ type bareTask struct {
 	CompletedAt    *time.Time `db:"completed_at" json:"completedAt,omitempty"`
 }
 
-// sameRows verifies that both routes return the same fifty tasks.
-func sameRows(ctx context.Context, full, token, plain string) error {
+// requireSameTasks verifies that both routes return the same fifty tasks.
+func requireSameTasks(ctx context.Context, full, token, plain string) error {
 	var a, b struct {
 		Items []struct{ ID, Title, Status string }
 	}

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// tasksOfATenant is the number of tasks of every tenant, including the measured one, at
+	// tasksPerTenant is the number of tasks of every tenant, including the measured one, at
 	// both sizes: only the surrounding table grows.
-	tasksOfATenant = 1000
+	tasksPerTenant = 1000
 	smallTenants   = 10
 	largeTenants   = 1000
 	scaleRounds    = 10
@@ -87,7 +87,7 @@ func compare(ctx context.Context, r *report, l scaledList, small, large *site) e
 			return errors.New("the plan scans a whole table")
 		}
 	}
-	before, err := large.sequential(ctx)
+	before, err := large.countSequentialScans(ctx)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func compare(ctx context.Context, r *report, l scaledList, small, large *site) e
 			}
 		}
 	}
-	after, err := large.sequential(ctx)
+	after, err := large.countSequentialScans(ctx)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func newSite(ctx context.Context, r *report, tenants int) (_ *site, err error) {
 	if err := s.fill(ctx); err != nil {
 		return s, err
 	}
-	fmt.Fprintf(r.notes, "%d tenants, %d tasks: filled in %s\n", tenants, tenants*tasksOfATenant, time.Since(began).Round(time.Second))
+	fmt.Fprintf(r.notes, "%d tenants, %d tasks: filled in %s\n", tenants, tenants*tasksPerTenant, time.Since(began).Round(time.Second))
 	return s, nil
 }
 
@@ -194,7 +194,7 @@ func (s *site) fill(ctx context.Context) error {
 		}
 	}
 	for _, sql := range []string{tasksSQL, dependenciesSQL, decisionsSQL, leasesSQL, delegationsSQL, issuesSQL} {
-		if _, err := s.db.Exec(ctx, sql, pgx.StrictNamedArgs{"each": tasksOfATenant / 10}); err != nil {
+		if _, err := s.db.Exec(ctx, sql, pgx.StrictNamedArgs{"each": tasksPerTenant / 10}); err != nil {
 			return err
 		}
 	}
@@ -334,8 +334,8 @@ func (s *site) measureRequest(ctx context.Context, l scaledList) (time.Duration,
 	return took, nil
 }
 
-// sequential counts the sequential scans of the tracker's tables.
-func (s *site) sequential(ctx context.Context) (int64, error) {
+// countSequentialScans counts the sequential scans of the tracker's tables.
+func (s *site) countSequentialScans(ctx context.Context) (int64, error) {
 	// A backend reports its counters after it has been idle for a short time.
 	time.Sleep(1500 * time.Millisecond)
 	var n int64
