@@ -290,7 +290,7 @@ func TestKeyExpiry_WarnsOnceADay(t *testing.T) {
 	at = now.Add(day)
 	watch()
 	if got := labels()[3:]; strings.Join(got, ", ") != "soon 0, at 14 days 13, beyond 14 days 13" {
-		t.Errorf("warnings of the next day: got %v, want soon 0, at 14 days 13, beyond 14 days 13", got)
+		t.Errorf("warnings of the next day (label and days left): got %v, want soon 0, at 14 days 13, beyond 14 days 13", got)
 	}
 
 	d, err := events.NewDispatcher(events.Config{Pool: pool, Subscribers: []events.Subscriber{events.Notifications()}})

@@ -43,8 +43,8 @@ func (r Retention) withDefaults() Retention {
 // such as ended sessions, because only it writes to its schema.
 type Housekeeper struct {
 	Name string
-	// Run deletes rows that are no longer needed at now, or does the work that is due, and
-	// returns the number of rows.
+	// Run does the work that is due at now, for example deletes expired rows. It returns the
+	// number of rows.
 	Run func(ctx context.Context, now time.Time) (int64, error)
 }
 

@@ -40,10 +40,10 @@ func grants() map[string]string {
 	}
 }
 
-// needed returns the fields that each way requires: without one of them the request is
-// denied, and without any other field it is still allowed.
-func needed(way string) []string {
-	places := []string{
+// requiredFields returns the fields that a grant of this scope requires: without one of them
+// the request is denied, and without any other field it is still allowed.
+func requiredFields(way string) []string {
+	fields := []string{
 		"/permission", "/effect", "/module", "/actor", "/actor/tenant", "/actor/readable", "/actor/readable/1", "/actor/effects",
 		"/actor/effects/1", "/actor/modules", "/actor/modules/0", "/actor/all_projects", "/actor/grants",
 		"/actor/grants/task.update", "/resource", "/resource/tenant", "/resource/classification",
@@ -51,20 +51,20 @@ func needed(way string) []string {
 	const grant = "/actor/grants/task.update"
 	switch way {
 	case "tenant":
-		return append(places, grant+"/tenant")
+		return append(fields, grant+"/tenant")
 	case "organisation":
-		return append(places, grant+"/organisations", grant+"/organisations/0", "/resource/organisation")
+		return append(fields, grant+"/organisations", grant+"/organisations/0", "/resource/organisation")
 	case "project":
-		return append(places, grant+"/projects", grant+"/projects/0", "/resource/project")
+		return append(fields, grant+"/projects", grant+"/projects/0", "/resource/project")
 	}
-	places = append(places, "/actor/id", "/resource/creator", grant+"/own")
+	fields = append(fields, "/actor/id", "/resource/creator", grant+"/own")
 	switch way {
 	case "own in the tenant":
-		return append(places, grant+"/own/tenant")
+		return append(fields, grant+"/own/tenant")
 	case "own in organisation":
-		return append(places, grant+"/own/organisations", grant+"/own/organisations/0", "/resource/organisation")
+		return append(fields, grant+"/own/organisations", grant+"/own/organisations/0", "/resource/organisation")
 	}
-	return append(places, grant+"/own/projects", grant+"/own/projects/0", "/resource/project")
+	return append(fields, grant+"/own/projects", grant+"/own/projects/0", "/resource/project")
 }
 
 func allows(t *testing.T, e *authz.Engine, doc object) bool {
@@ -83,7 +83,7 @@ func TestAllow_DeniesWithoutAnyRequiredField(t *testing.T) {
 		if !allows(t, e, parse(t, text)) {
 			t.Fatalf("%s: the request itself is denied", way)
 		}
-		needs := needed(way)
+		needs := requiredFields(way)
 		for _, m := range mutations(t, text) {
 			allowed := allows(t, e, m.doc)
 			switch {
@@ -127,7 +127,7 @@ func TestAllow_CorruptedFieldNeverAllowsDeniedRequest(t *testing.T) {
 			}
 			for _, m := range mutations(t, text) {
 				checked++
-				if !allows(t, e, m.doc) || mayOpen(name, m) {
+				if !allows(t, e, m.doc) || mayBeAllowed(name, m) {
 					continue
 				}
 				t.Errorf("%s, %s: got allow with %s %s, want a denial", name, way, m.path, m.name)
@@ -137,9 +137,10 @@ func TestAllow_CorruptedFieldNeverAllowsDeniedRequest(t *testing.T) {
 	t.Logf("%d corrupted requests", checked)
 }
 
-// mayOpen reports whether the corrupted value is specified to allow: everyone can read an
-// unknown classification, and null is the missing classification of an audit entry.
-func mayOpen(closing string, m mutation) bool {
+// mayBeAllowed reports whether the corrupted value may allow a denied request: everyone can
+// read an unknown classification, and null is the classification of an unclassified audit
+// entry.
+func mayBeAllowed(closing string, m mutation) bool {
 	if m.path != "/resource/classification" {
 		return false
 	}
@@ -264,7 +265,7 @@ func TestSubject_CorruptedFieldAddsNoAuthority(t *testing.T) {
 						continue
 					}
 					checked++
-					if widensByMeaning(m) {
+					if grantsMoreIfValid(m) {
 						continue
 					}
 					for fact := range authority(t, e, m.doc) {
@@ -279,9 +280,9 @@ func TestSubject_CorruptedFieldAddsNoAuthority(t *testing.T) {
 	t.Logf("%d corrupted callers", checked)
 }
 
-// widensByMeaning reports whether the change is a valid input that grants more: a token
+// grantsMoreIfValid reports whether the change is a valid input that grants more: a token
 // without this caveat, a role without narrower scopes, or the same role in another scope.
-func widensByMeaning(m mutation) bool {
+func grantsMoreIfValid(m mutation) bool {
 	switch {
 	case (strings.HasPrefix(m.path, "/stored/assignments/") || strings.HasPrefix(m.path, "/delegations/")) && m.name == "uuid":
 		return true

@@ -103,7 +103,7 @@ func TestAccountRules_DenyWithoutAnyRequiredField(t *testing.T) {
 			}
 			allowed := verdict(m.doc)
 			switch {
-			case allowed && slices.Contains(c.needs, m.path) && !sameForAccounts(m):
+			case allowed && slices.Contains(c.needs, m.path) && !keepsAccountVerdict(m):
 				t.Errorf("%s: got allow with %s %s, want a denial", name, m.path, m.name)
 			case !allowed && m.name == "removed" && !slices.Contains(c.needs, m.path):
 				t.Errorf("%s: got a denial without %s, want allow", name, m.path)
@@ -112,10 +112,10 @@ func TestAccountRules_DenyWithoutAnyRequiredField(t *testing.T) {
 	}
 }
 
-// sameForAccounts reports whether the corrupted value does not change the verdict: another
+// keepsAccountVerdict reports whether the corrupted value does not change the verdict: another
 // string is another user, an unknown tier is UNCLASSIFIED, an unknown role or permission
 // grants nothing, and an empty list contains nothing.
-func sameForAccounts(m mutation) bool {
+func keepsAccountVerdict(m mutation) bool {
 	isText := m.name == "text" || m.name == "empty text" || m.name == "uuid"
 	switch {
 	case m.path == "/account/id", m.path == "/recipient/id", m.path == "/actor/tenant":

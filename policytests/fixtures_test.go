@@ -56,9 +56,9 @@ type mutation struct {
 	doc  object
 }
 
-// spoilt returns the corrupted values: null and values of every JSON type that no rule
+// corruptedValues returns corrupted values: null and values of every JSON type that no rule
 // knows.
-func spoilt() map[string]any {
+func corruptedValues() map[string]any {
 	return map[string]any{
 		"null": nil, "number": 7.0, "negative": -1.0, "text": "unknown", "empty text": "",
 		"list": []any{}, "list of null": []any{nil}, "object": object{}, "object of null": object{"x": nil},
@@ -71,11 +71,11 @@ func spoilt() map[string]any {
 func mutations(t testing.TB, text string) []mutation {
 	t.Helper()
 	var out []mutation
-	for _, path := range places(parse(t, text)) {
+	for _, path := range allPaths(parse(t, text)) {
 		doc := parse(t, text)
 		remove(doc, path)
 		out = append(out, mutation{join(path), "removed", doc})
-		for name, value := range spoilt() {
+		for name, value := range corruptedValues() {
 			doc := parse(t, text)
 			put(doc, path, value)
 			out = append(out, mutation{join(path), name, doc})
@@ -97,12 +97,12 @@ func join(path []string) string {
 	return s
 }
 
-// places lists the paths of every key and element of a document.
-func places(doc any) [][]string {
+// allPaths lists the paths of every key and element of a document.
+func allPaths(doc any) [][]string {
 	var out [][]string
 	add := func(key string, value any) {
 		out = append(out, []string{key})
-		for _, sub := range places(value) {
+		for _, sub := range allPaths(value) {
 			out = append(out, append([]string{key}, sub...))
 		}
 	}

@@ -91,8 +91,8 @@ func (w *world) resource(t *rapid.T) authz.Resource {
 	}
 }
 
-// question draws a decision request without a subject.
-func (w *world) question(t *rapid.T) authz.Input {
+// drawRequest draws a decision request without a subject.
+func (w *world) drawRequest(t *rapid.T) authz.Input {
 	return authz.Input{
 		Permission: rapid.SampledFrom(w.permissions).Draw(t, "permission"),
 		Effect:     rapid.SampledFrom([]authz.Effect{authz.Read, authz.Write}).Draw(t, "effect"),
@@ -125,10 +125,10 @@ func (w *world) allows(t *rapid.T, in authz.SubjectInput, questions []authz.Inpu
 	return answers
 }
 
-func (w *world) questions(t *rapid.T) []authz.Input {
+func (w *world) drawRequests(t *rapid.T) []authz.Input {
 	out := make([]authz.Input, 12/perDetector)
 	for i := range out {
-		out[i] = w.question(t)
+		out[i] = w.drawRequest(t)
 	}
 	return out
 }
@@ -138,7 +138,7 @@ func (w *world) questions(t *rapid.T) []authz.Input {
 func TestAllow_RequiresSameTenantAndHeldPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	rapid.Check(t, func(t *rapid.T) { w.allows(t, w.caller(t), w.questions(t)) })
+	rapid.Check(t, func(t *rapid.T) { w.allows(t, w.caller(t), w.drawRequests(t)) })
 }
 
 // TestAllow_IsMonotonic removes roles, grants or other attributes from a random caller: the
@@ -148,9 +148,9 @@ func TestAllow_IsMonotonic(t *testing.T) {
 	w := newWorld(t)
 	rapid.Check(t, func(t *rapid.T) {
 		whole := w.caller(t)
-		questions := w.questions(t)
+		questions := w.drawRequests(t)
 		before := w.allows(t, whole, questions)
-		for name, less := range lesser(t, whole) {
+		for name, less := range reducedCallers(t, whole) {
 			for i, allowed := range w.allows(t, less, questions) {
 				if allowed && !before[i] {
 					t.Fatalf("%s: got allow for %+v, which was denied before", name, questions[i])
@@ -160,8 +160,8 @@ func TestAllow_IsMonotonic(t *testing.T) {
 	})
 }
 
-// lesser draws copies of the caller that each lack one attribute.
-func lesser(t *rapid.T, whole authz.SubjectInput) map[string]authz.SubjectInput {
+// reducedCallers draws copies of the caller that each lack one attribute.
+func reducedCallers(t *rapid.T, whole authz.SubjectInput) map[string]authz.SubjectInput {
 	out := map[string]authz.SubjectInput{}
 	if n := len(whole.Token.Roles); n > 0 {
 		less, i := whole, rapid.IntRange(0, n-1).Draw(t, "role to take")
@@ -213,7 +213,7 @@ func TestAllow_UnknownCaveatDeniesEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := w.caller(t)
 		in.Token.Caveats = slices.Insert(in.Token.Caveats, 0, unknown.Draw(t, "unknown caveat"))
-		for i, allowed := range w.allows(t, in, w.questions(t)) {
+		for i, allowed := range w.allows(t, in, w.drawRequests(t)) {
 			if allowed {
 				t.Fatalf("caveats %q: got allow for request %d, want a denial", in.Token.Caveats, i)
 			}

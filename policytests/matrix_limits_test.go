@@ -18,7 +18,9 @@ func limits(policy object) []row {
 	}
 	roles := slices.Sorted(maps.Keys(policy["roles"].(object)["defaults"].(object)))
 	for _, role := range append(roles, "unknown") {
-		add("role "+role, "kind", func(_ context.Context, v *evaluation) string { return text(v.in("roles", "defaults", role, "kind")) })
+		add("role "+role, "kind", func(_ context.Context, v *evaluation) string {
+			return text(v.policyData("roles", "defaults", role, "kind"))
+		})
 		add("role "+role, "makes an administrator by its name", func(ctx context.Context, v *evaluation) string {
 			return text(field(v.subject(ctx, role, "tenant", "STANDARD", ast.NewArray()), "admin"))
 		})
@@ -56,12 +58,14 @@ func limits(policy object) []row {
 			add("profile "+key, "fits the default role "+role, func(ctx context.Context, v *evaluation) string {
 				return text(v.eval(ctx, "parapet/profiles/validate", object{"target": object{
 					"id": robot, "tenant": acme, "kind": "SERVICE", "status": "ACTIVE", "membership": "ACTIVE", "integration_key": key,
-					"roles": []any{object{"name": role, "kind": "GLOBAL", "scope": "tenant", "grants": v.in("roles", "defaults", role, "grants")}},
+					"roles": []any{object{"name": role, "kind": "GLOBAL", "scope": "tenant", "grants": v.policyData("roles", "defaults", role, "grants")}},
 				}}))
 			})
 		}
 		for _, name := range []string{"role", "secret"} {
-			add("profile "+key, name, func(_ context.Context, v *evaluation) string { return text(v.in("profiles", "registered", key, name)) })
+			add("profile "+key, name, func(_ context.Context, v *evaluation) string {
+				return text(v.policyData("profiles", "registered", key, name))
+			})
 		}
 	}
 	scopes := policy["audit"].(object)["scopes"].(object)
@@ -69,7 +73,7 @@ func limits(policy object) []row {
 		for _, requested := range slices.Sorted(maps.Keys(scopes)) {
 			for _, classification := range []any{nil, "UNCLASSIFIED", "INTERNAL"} {
 				add("holder of audit.read."+granted, fmt.Sprintf("%s of an entry with classification %v", requested, classification), func(ctx context.Context, v *evaluation) string {
-					return v.audits(ctx, granted, requested, classification)
+					return v.readableEntries(ctx, granted, requested, classification)
 				})
 			}
 		}
@@ -112,8 +116,8 @@ func delegationBounds() []row {
 	return rows
 }
 
-// audits evaluates which entries a subject with one audit scope can read.
-func (v *evaluation) audits(ctx context.Context, granted, requested string, classification any) string {
+// readableEntries returns the audit entries that a subject with one audit scope can read.
+func (v *evaluation) readableEntries(ctx context.Context, granted, requested string, classification any) string {
 	actor := v.subject(ctx, "auditor", "tenant", "STANDARD", ast.NewArray(ast.StringTerm("audit.read."+granted)))
 	answer := ""
 	for _, entry := range []struct{ name, creator, organisation string }{{"own", worker, orgB}, {"organisation", colleague, orgA}, {"any", colleague, orgB}} {

@@ -54,8 +54,8 @@ func matrix(l *lab) []row {
 	return append(rows, limits(policy)...)
 }
 
-// in returns data under data.parapet.
-func (v *evaluation) in(keys ...string) ast.Value {
+// policyData returns the value of data.parapet at the path.
+func (v *evaluation) policyData(keys ...string) ast.Value {
 	terms := []*ast.Term{}
 	for _, key := range append([]string{"parapet"}, keys...) {
 		terms = append(terms, ast.StringTerm(key))
@@ -76,8 +76,8 @@ func (v *evaluation) in(keys ...string) ast.Value {
 	return out
 }
 
-// subject returns the subject of a session that has a role in one scope. The role grants its
-// default permissions, or the given ones.
+// subject returns the subject of a session that has a role in one scope. If granted is nil,
+// the role grants its default permissions.
 func (v *evaluation) subject(ctx context.Context, role, scope, tenantType string, granted ast.Value) ast.Value {
 	name := fmt.Sprint(role, scope, tenantType, granted)
 	if s, ok := v.subjects[name]; ok {
@@ -87,7 +87,7 @@ func (v *evaluation) subject(ctx context.Context, role, scope, tenantType string
 	switch {
 	case role == "Agent":
 		kind = "AGENT"
-	case fmt.Sprint(v.in("roles", "defaults", role, "kind")) == `"GLOBAL"`:
+	case fmt.Sprint(v.policyData("roles", "defaults", role, "kind")) == `"GLOBAL"`:
 		kind, token = "SERVICE", "api_key"
 	}
 	scopes, assignment := object{}, object{"role": role, "scope": scope}
@@ -97,7 +97,7 @@ func (v *evaluation) subject(ctx context.Context, role, scope, tenantType string
 		assignment["id"] = id
 	}
 	if granted == nil {
-		granted = v.in("roles", "defaults", role, "grants")
+		granted = v.policyData("roles", "defaults", role, "grants")
 	}
 	s := v.eval(ctx, "parapet/subject/subject", object{
 		"token":  object{"kind": token, "tenant": acme, "roles": []any{role}, "role_scopes": scopes, "clearance": "SECRET", "caveats": []any{}},
@@ -110,7 +110,7 @@ func (v *evaluation) subject(ctx context.Context, role, scope, tenantType string
 }
 
 func (v *evaluation) allows(ctx context.Context, actor ast.Value, permission, organisation, project, creator, owner string) bool {
-	entry := v.in("catalogue", "permissions", permission)
+	entry := v.policyData("catalogue", "permissions", permission)
 	effect, module := field(entry, "effect"), field(entry, "module")
 	if entry == nil {
 		effect, module = ast.String("read"), ast.String("audit")
@@ -130,16 +130,17 @@ func (v *evaluation) roleCells(ctx context.Context, role, permission string) []s
 	var cells []string
 	for _, scope := range []string{"tenant", "organisation", "project"} {
 		actor := v.subject(ctx, role, scope, "STANDARD", nil)
-		cell := v.covers(ctx, actor, permission)
+		cell := v.coveredRecords(ctx, actor, permission)
 		if scope != "tenant" && v.allows(ctx, actor, permission, orgB, projectB, worker, worker) {
 			cell += " and outside of the scope"
 		}
 		cells = append(cells, cell)
 	}
-	return append(cells, v.covers(ctx, v.subject(ctx, role, "tenant", "PROGRAMME_OFFICE", nil), permission))
+	return append(cells, v.coveredRecords(ctx, v.subject(ctx, role, "tenant", "PROGRAMME_OFFICE", nil), permission))
 }
 
-func (v *evaluation) covers(ctx context.Context, actor ast.Value, permission string) string {
+// coveredRecords returns the records that the permission covers, as in roleCells.
+func (v *evaluation) coveredRecords(ctx context.Context, actor ast.Value, permission string) string {
 	allows := func(creator, owner string) bool {
 		return v.allows(ctx, actor, permission, orgA, projectA, creator, owner)
 	}
@@ -161,12 +162,12 @@ func (v *evaluation) covers(ctx context.Context, actor ast.Value, permission str
 }
 
 func (v *evaluation) permissionCells(ctx context.Context, permission string) []string {
-	entry := v.in("catalogue", "permissions", permission)
+	entry := v.policyData("catalogue", "permissions", permission)
 	name, _ := strings.CutSuffix(permission, ".own")
 	own := v.subject(ctx, "holder of the own permission", "tenant", "PROGRAMME_OFFICE", ast.NewArray(ast.StringTerm(name+".own")))
 	admin := v.subject(ctx, "holder", "tenant", "PROGRAMME_OFFICE", ast.NewArray(ast.StringTerm(permission)))
-	ours := object{"tenant": acme, "kind": "HUMAN", "status": "ACTIVE", "membership": "ACTIVE", "clearance": "SECRET"}
-	delegator, delegate := maps.Clone(ours), maps.Clone(ours)
+	member := object{"tenant": acme, "kind": "HUMAN", "status": "ACTIVE", "membership": "ACTIVE", "clearance": "SECRET"}
+	delegator, delegate := maps.Clone(member), maps.Clone(member)
 	delegator["id"], delegate["id"] = worker, colleague
 	delegator["roles"] = []any{object{"name": "holder", "kind": "STANDARD", "scope": "tenant", "grants": []any{permission}}}
 	delegate["roles"] = []any{}
@@ -175,7 +176,7 @@ func (v *evaluation) permissionCells(ctx context.Context, permission string) []s
 		"now": 1767225600000000, "starts_at": 1767225600000000, "ends_at": 1767312000000000, "received": object{"from_delegator": 0, "total": 0},
 		"permissions": []any{permission}, "resource": object{"tenant": acme, "organisation": orgA, "project": projectA, "classification": "UNCLASSIFIED"},
 	})
-	covers := v.covers(ctx, own, name)
+	covers := v.coveredRecords(ctx, own, name)
 	return []string{
 		text(field(entry, "module")), text(field(entry, "effect")), text(field(entry, "platform")), text(field(admin, "admin")), text(field(verdict, "allow")),
 		fmt.Sprint(covers == "own" || covers == "created" || v.delegatedOwn(ctx, name, colleague, robot)),
@@ -201,7 +202,7 @@ func (v *evaluation) delegatedOwn(ctx context.Context, permission, creator, owne
 			}},
 		})
 	}
-	entry := v.in("catalogue", "permissions", permission)
+	entry := v.policyData("catalogue", "permissions", permission)
 	answer, _ := v.eval(ctx, "parapet/access/behalf", object{
 		"permission": permission, "effect": field(entry, "effect"), "module": field(entry, "module"), "actor": v.subjects[name],
 		"resource": object{"type": "record", "tenant": acme, "organisation": orgA, "project": projectA, "creator": creator, "owner": owner, "classification": "UNCLASSIFIED"},

@@ -29,8 +29,8 @@ type mutant struct {
 	data object
 }
 
-// numbered makes the names unique by adding numbers.
-func numbered(mutants []mutant) []mutant {
+// numberDuplicates makes the names unique by adding numbers.
+func numberDuplicates(mutants []mutant) []mutant {
 	seen := map[string]int{}
 	for i := range mutants {
 		seen[mutants[i].name]++
@@ -61,7 +61,7 @@ func ruleMutants(t testing.TB, l *lab) []mutant {
 			})
 		}
 	}
-	return numbered(out)
+	return numberDuplicates(out)
 }
 
 // mutator makes the n-th possible change in a module.
@@ -102,12 +102,12 @@ func (m *mutator) module(module *ast.Module) {
 			module.Rules = slices.Delete(module.Rules, i, i+1)
 			return
 		}
-		m.wholeRule(m.current)
+		m.changeRule(m.current)
 	}
 }
 
-// wholeRule changes a rule and its else chain.
-func (m *mutator) wholeRule(rule *ast.Rule) {
+// changeRule changes a rule and its else chain.
+func (m *mutator) changeRule(rule *ast.Rule) {
 	for at := rule; at != nil && m.made == ""; at = at.Else {
 		m.head(at)
 		m.body(&at.Body)
@@ -371,7 +371,7 @@ func dataMutants(l *lab) []mutant {
 		visit([]string{key}, policy[key])
 	}
 	slices.SortStableFunc(out, func(a, b mutant) int { return cmp.Compare(a.name, b.name) })
-	return numbered(out)
+	return numberDuplicates(out)
 }
 
 // changed returns a copy of the data with another value at the path, or without one.

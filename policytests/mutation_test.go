@@ -65,8 +65,8 @@ func TestMutants_AreDetected(t *testing.T) {
 	}
 }
 
-// chosen returns the mutants that this run tries.
-func chosen(all []mutant) []mutant {
+// selectMutants returns the mutants that this run tries.
+func selectMutants(all []mutant) []mutant {
 	if *mutantsMatch != "" {
 		return slices.DeleteFunc(slices.Clone(all), func(m mutant) bool { return !strings.Contains(m.name, *mutantsMatch) })
 	}
@@ -89,7 +89,7 @@ func chosen(all []mutant) []mutant {
 
 func tryMutants(t *testing.T, first *killer, kind string, all []mutant, equivalent map[string]string) {
 	t.Helper()
-	selected := chosen(all)
+	selected := selectMutants(all)
 	var mu sync.Mutex
 	by := map[string]int{}
 	killed, same := 0, 0
@@ -170,17 +170,17 @@ func (k *killer) kill(ctx context.Context, m mutant) string {
 			}
 		}
 		v := newEvaluation(k.t, k.compiler, m.data)
-		about, others := k.rowsAbout(m.name)
-		if r := k.differs(ctx, v, about); r != "" {
+		about, others := k.splitRows(m.name)
+		if r := k.differingRow(ctx, v, about); r != "" {
 			return "matrix " + r
 		}
 		if failed := k.tests.failing(ctx, v, ""); failed != "" {
 			return "test " + failed
 		}
-		if r := k.differs(ctx, v, others); r != "" {
+		if r := k.differingRow(ctx, v, others); r != "" {
 			return "matrix " + r
 		}
-		return k.rejected(ctx, m)
+		return k.rejectionReason(ctx, m)
 	}
 	compiler := ast.NewCompiler()
 	if compiler.Compile(k.lab.modules(map[string]*ast.Module{m.file: m.module})); compiler.Failed() {
@@ -190,16 +190,16 @@ func (k *killer) kill(ctx context.Context, m mutant) string {
 	if failed := k.tests.failing(ctx, v, m.pkg); failed != "" {
 		return "test " + failed
 	}
-	about, others := k.rowsAbout(m.name)
-	if r := k.differs(ctx, v, append(about, others...)); r != "" {
+	about, others := k.splitRows(m.name)
+	if r := k.differingRow(ctx, v, append(about, others...)); r != "" {
 		return "matrix " + r
 	}
-	return k.rejected(ctx, m)
+	return k.rejectionReason(ctx, m)
 }
 
-// rowsAbout separates the matrix rows that mention the mutated rule or value, best matches
+// splitRows separates the matrix rows that mention the mutated rule or value, best matches
 // first, from the others.
-func (k *killer) rowsAbout(name string) (about, others []int) {
+func (k *killer) splitRows(name string) (about, others []int) {
 	score := make([]int, len(k.rows))
 	for i, r := range k.rows {
 		for _, key := range r.key {
@@ -217,8 +217,8 @@ func (k *killer) rowsAbout(name string) (about, others []int) {
 	return about, others
 }
 
-// differs returns one of the matrix rows that differs for the mutant, or "".
-func (k *killer) differs(ctx context.Context, v *evaluation, rows []int) string {
+// differingRow returns one of the matrix rows that differs for the mutant, or "".
+func (k *killer) differingRow(ctx context.Context, v *evaluation, rows []int) string {
 	for _, i := range rows {
 		if strings.Join(k.rows[i].cells(ctx, v), ",") != k.answers[i] {
 			return k.rows[i].String()
@@ -227,9 +227,9 @@ func (k *killer) differs(ctx context.Context, v *evaluation, rows []int) string 
 	return ""
 }
 
-// rejected returns why the engine rejects the mutant: an invariant or a load error. It
+// rejectionReason returns why the engine rejects the mutant: an invariant or a load error. It
 // returns "" if the engine accepts it.
-func (k *killer) rejected(ctx context.Context, m mutant) string {
+func (k *killer) rejectionReason(ctx context.Context, m mutant) string {
 	files := fstest.MapFS{}
 	err := fs.WalkDir(policies.FS, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || (m.data != nil && strings.HasSuffix(path, "data.yaml")) {

@@ -105,7 +105,7 @@ func TestWorkRules_DenyWithoutAnyRequiredField(t *testing.T) {
 		for _, m := range mutations(t, text) {
 			allowed := verdict(m.doc)["allow"] == true
 			switch {
-			case unreadableMeansOpen(m), sameByMeaning(m):
+			case setsUnknownClassification(m), keepsWorkVerdict(m):
 			case slices.Contains(c.needs, m.path) && allowed:
 				t.Errorf("%s: got allow with %s %s, want a denial", name, m.path, m.name)
 			case m.name == "removed" && !slices.Contains(c.needs, m.path) && !allowed && !strings.HasPrefix(m.path, "/candidate/roles/0") && !strings.HasPrefix(m.path, delegated+"/"):
@@ -115,15 +115,15 @@ func TestWorkRules_DenyWithoutAnyRequiredField(t *testing.T) {
 	}
 }
 
-// unreadableMeansOpen reports whether the change sets an unknown classification, which
+// setsUnknownClassification reports whether the change sets an unknown classification, which
 // everyone can read.
-func unreadableMeansOpen(m mutation) bool {
+func setsUnknownClassification(m mutation) bool {
 	return m.path == "/resource/classification" && (m.name == "text" || m.name == "empty text" || m.name == "uuid")
 }
 
-// sameByMeaning reports whether the corrupted value does not change the verdict: a user
+// keepsWorkVerdict reports whether the corrupted value does not change the verdict: a user
 // without roles or with unknown roles is not a guest, and another string is another user.
-func sameByMeaning(m mutation) bool {
+func keepsWorkVerdict(m mutation) bool {
 	switch m.path {
 	case "/candidate/roles":
 		return m.name == "list"

@@ -32,10 +32,10 @@ func TestAgentRun_ExecutesCommandAndIsScored(t *testing.T) {
 	}
 	manager := login(t, info, info.BaseURL, "project-manager@acme.example")
 	var project struct{ ID string }
-	manager.must(201, "POST", "/api/projects", map[string]any{"name": "Agents", "startDate": "2027-01-01"}).into(t, &project)
+	manager.requireStatus(201, "POST", "/api/projects", map[string]any{"name": "Agents", "startDate": "2027-01-01"}).decode(t, &project)
 	assignment := map[string]any{"title": "Sort the bolts", "assignee": agent.ID}
 	// The tenant is not in AGENT_EXECUTION_TENANT_ALLOWLIST yet.
-	manager.must(400, "POST", "/api/projects/"+project.ID+"/tasks", assignment)
+	manager.requireStatus(400, "POST", "/api/projects/"+project.ID+"/tasks", assignment)
 	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestAgentRun_ExecutesCommandAndIsScored(t *testing.T) {
 	allowed := "AGENT_EXECUTION_TENANT_ALLOWLIST=" + string(acme.ID)
 	p, info = devServer(t, c.DataDir, append(c.Environ(), allowed)...)
 	manager = login(t, info, info.BaseURL, "project-manager@acme.example")
-	manager.must(201, "POST", "/api/projects/"+project.ID+"/tasks", assignment)
+	manager.requireStatus(201, "POST", "/api/projects/"+project.ID+"/tasks", assignment)
 	type run struct {
 		ID, Status, Note, Summary, Error string
 		Attempts                         int
@@ -52,7 +52,7 @@ func TestAgentRun_ExecutesCommandAndIsScored(t *testing.T) {
 	only := func() run {
 		t.Helper()
 		var page struct{ Items []run }
-		manager.must(200, "GET", "/api/runs?projectId="+project.ID, nil).into(t, &page)
+		manager.requireStatus(200, "GET", "/api/runs?projectId="+project.ID, nil).decode(t, &page)
 		if len(page.Items) != 1 {
 			t.Fatalf("got %d runs, want 1", len(page.Items))
 		}
@@ -108,10 +108,10 @@ func TestAgentRun_ExecutesCommandAndIsScored(t *testing.T) {
 
 	cron := &client{t: t, base: info.BaseURL}
 	const route = "/api/cron/run-scores/process"
-	cron.must(http.StatusUnauthorized, "GET", route, nil)
-	manager.must(http.StatusUnauthorized, "GET", route, nil)
+	cron.requireStatus(http.StatusUnauthorized, "GET", route, nil)
+	manager.requireStatus(http.StatusUnauthorized, "GET", route, nil)
 	cron.token = info.CronSecret
-	cron.must(200, "GET", route, nil)
+	cron.requireStatus(200, "GET", route, nil)
 	if r := only(); r.Score == nil || *r.Score <= 0 || *r.Score > 1 {
 		t.Errorf("run: got %+v, want a score", r)
 	}
@@ -145,8 +145,8 @@ func TestAgentRun_KilledServer_EndsAllProcesses(t *testing.T) {
 	}
 	manager := login(t, info, info.BaseURL, "project-manager@acme.example")
 	var project struct{ ID string }
-	manager.must(201, "POST", "/api/projects", map[string]any{"name": "Killed", "startDate": "2027-01-01"}).into(t, &project)
-	manager.must(201, "POST", "/api/projects/"+project.ID+"/tasks", map[string]any{"title": "Sort the nuts", "assignee": agent.ID})
+	manager.requireStatus(201, "POST", "/api/projects", map[string]any{"name": "Killed", "startDate": "2027-01-01"}).decode(t, &project)
+	manager.requireStatus(201, "POST", "/api/projects/"+project.ID+"/tasks", map[string]any{"title": "Sort the nuts", "assignee": agent.ID})
 	daemon := 0
 	for end := time.Now().Add(60 * time.Second); daemon == 0; time.Sleep(10 * time.Millisecond) {
 		if id, err := os.ReadFile(filepath.Join(seen, "daemon")); err == nil {

@@ -26,7 +26,7 @@ func TestServer_KilledDuringWrites_LosesNoAcknowledgedWrite(t *testing.T) {
 	p, info := devServer(t, dir)
 	var project struct{ ID string }
 	manager := login(t, info, info.BaseURL, "project-manager@acme.example")
-	manager.must(201, "POST", "/api/projects", map[string]any{"name": "Crash", "startDate": "2027-01-01"}).into(t, &project)
+	manager.requireStatus(201, "POST", "/api/projects", map[string]any{"name": "Crash", "startDate": "2027-01-01"}).decode(t, &project)
 
 	var mu sync.Mutex
 	acknowledged := map[string]string{}

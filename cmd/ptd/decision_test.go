@@ -24,8 +24,8 @@ func TestWaitDecision_AnsweredInAnotherProcess(t *testing.T) {
 	manager := login(t, info, info.BaseURL, email)
 	_, me := findUser(t, info, email)
 	var project, task struct{ ID, Key string }
-	manager.must(201, "POST", "/api/projects", map[string]any{"name": "Answers", "startDate": "2027-01-01"}).into(t, &project)
-	manager.must(201, "POST", "/api/projects/"+project.ID+"/tasks", map[string]any{"title": "Decide", "assignee": me.ID, "status": "IN_PROGRESS"}).into(t, &task)
+	manager.requireStatus(201, "POST", "/api/projects", map[string]any{"name": "Answers", "startDate": "2027-01-01"}).decode(t, &project)
+	manager.requireStatus(201, "POST", "/api/projects/"+project.ID+"/tasks", map[string]any{"title": "Decide", "assignee": me.ID, "status": "IN_PROGRESS"}).decode(t, &task)
 	requests := "/api/projects/" + project.ID + "/tasks/" + task.Key + "/decision-requests"
 
 	type waited struct {
@@ -55,7 +55,7 @@ func TestWaitDecision_AnsweredInAnotherProcess(t *testing.T) {
 	ask := func() string {
 		t.Helper()
 		var d struct{ ID string }
-		manager.must(200, "POST", requests, map[string]any{"question": "Which way?", "options": []string{"left", "right"}}).into(t, &d)
+		manager.requireStatus(200, "POST", requests, map[string]any{"question": "Which way?", "options": []string{"left", "right"}}).decode(t, &d)
 		return d.ID
 	}
 	var after []time.Duration
@@ -63,7 +63,7 @@ func TestWaitDecision_AnsweredInAnotherProcess(t *testing.T) {
 		id := ask()
 		done := wait(other, id)
 		untilWaiting(other)
-		manager.must(200, "POST", requests+"/"+id+"/answer", map[string]any{"chosenOptionIndex": 1})
+		manager.requireStatus(200, "POST", requests+"/"+id+"/answer", map[string]any{"chosenOptionIndex": 1})
 		ended := time.Now()
 		select {
 		case w := <-done:

@@ -34,7 +34,7 @@ func TestServiceKey_IssueUseAndRevoke(t *testing.T) {
 		Token, ID string
 		Expiry    time.Time
 	}
-	admin.must(201, "POST", "/api/auth/api-keys/service", map[string]any{"label": "CI", "targetUserId": service}).into(t, &key)
+	admin.requireStatus(201, "POST", "/api/auth/api-keys/service", map[string]any{"label": "CI", "targetUserId": service}).decode(t, &key)
 	if days := time.Until(key.Expiry).Hours() / 24; days < 89.9 || days > 90.1 {
 		t.Errorf("key lifetime: got %.2f days, want 90", days)
 	}
@@ -48,24 +48,24 @@ func TestServiceKey_IssueUseAndRevoke(t *testing.T) {
 	}
 	manager := login(t, info, info.BaseURL, "project-manager@acme.example")
 	var project, task struct{ ID, Key string }
-	manager.must(201, "POST", "/api/projects", map[string]any{"name": "Walls", "startDate": "2027-01-01"}).into(t, &project)
-	manager.must(201, "POST", "/api/projects/"+project.ID+"/tasks", map[string]any{"title": "Build one"}).into(t, &task)
+	manager.requireStatus(201, "POST", "/api/projects", map[string]any{"name": "Walls", "startDate": "2027-01-01"}).decode(t, &project)
+	manager.requireStatus(201, "POST", "/api/projects/"+project.ID+"/tasks", map[string]any{"title": "Build one"}).decode(t, &task)
 	bots := []*client{{t: t, base: info.BaseURL, token: key.Token}, {t: t, base: second, token: key.Token}}
 	for _, bot := range bots {
-		bot.must(200, "GET", "/api/projects", nil)
-		bot.must(200, "GET", "/api/projects/"+project.ID+"/tasks", nil)
-		e := bot.must(403, "PATCH", "/api/projects/"+project.ID+"/tasks/"+task.ID, map[string]any{"progress": 5}).fault(t)
+		bot.requireStatus(200, "GET", "/api/projects", nil)
+		bot.requireStatus(200, "GET", "/api/projects/"+project.ID+"/tasks", nil)
+		e := bot.requireStatus(403, "PATCH", "/api/projects/"+project.ID+"/tasks/"+task.ID, map[string]any{"progress": 5}).decodeError(t)
 		if e.Error.Code != "FORBIDDEN" || e.Error.Permission != "task.update" {
 			t.Errorf("update with the key: got %+v, want FORBIDDEN that names task.update", e)
 		}
-		bot.must(403, "POST", "/api/auth/api-keys/service", map[string]any{"label": "more", "targetUserId": service})
+		bot.requireStatus(403, "POST", "/api/auth/api-keys/service", map[string]any{"label": "more", "targetUserId": service})
 	}
-	admin.must(200, "DELETE", "/api/auth/api-keys/"+key.ID+"?serviceOwned=true", map[string]any{"reason": "rotated"})
+	admin.requireStatus(200, "DELETE", "/api/auth/api-keys/"+key.ID+"?serviceOwned=true", map[string]any{"reason": "rotated"})
 	for _, bot := range bots {
 		for deadline := time.Now().Add(61 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 			a := bot.do("GET", "/api/projects", nil)
 			if a.status == 401 {
-				if e := a.fault(t); e.Error.Code != "UNAUTHORIZED" || e.Error.Reason != "" {
+				if e := a.decodeError(t); e.Error.Code != "UNAUTHORIZED" || e.Error.Reason != "" {
 					t.Errorf("request with a revoked key: got %+v, want UNAUTHORIZED without a reason", e)
 				}
 				break
@@ -169,7 +169,7 @@ func TestDev_SeedsTenantsOnce(t *testing.T) {
 				ExpiresAt       time.Time
 				User            struct{ ID, Email string }
 			}
-			c.must(200, "POST", "/api/auth/login", map[string]any{"email": u.Email, "password": *u.Password, "tenantId": tenant.ID}).into(t, &out)
+			c.requireStatus(200, "POST", "/api/auth/login", map[string]any{"email": u.Email, "password": *u.Password, "tenantId": tenant.ID}).decode(t, &out)
 			if out.TenantID != string(tenant.ID) || out.User.ID != string(u.ID) || time.Until(out.ExpiresAt) < 11*time.Hour {
 				t.Errorf("login of %s: got %+v", u.Email, out)
 			}
@@ -177,7 +177,7 @@ func TestDev_SeedsTenantsOnce(t *testing.T) {
 	}
 	manager := login(t, info, info.BaseURL, "project-manager@acme.example")
 	var project struct{ ID string }
-	manager.must(201, "POST", "/api/projects", map[string]any{"name": "Kept", "startDate": "2027-01-01"}).into(t, &project)
+	manager.requireStatus(201, "POST", "/api/projects", map[string]any{"name": "Kept", "startDate": "2027-01-01"}).decode(t, &project)
 	// Acknowledged writes survive when everything is killed.
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestDev_SeedsTenantsOnce(t *testing.T) {
 	if again.APIKeyJWTSecret != info.APIKeyJWTSecret || again.CronSecret != info.CronSecret {
 		t.Error("info after a second start: got other secrets")
 	}
-	login(t, again, again.BaseURL, "project-manager@acme.example").must(200, "GET", "/api/projects/"+project.ID, nil)
+	login(t, again, again.BaseURL, "project-manager@acme.example").requireStatus(200, "GET", "/api/projects/"+project.ID, nil)
 	if err := p.stop(); err != nil {
 		t.Errorf("stop after SIGTERM: %v\n%s", err, p.err.String())
 	}

@@ -137,7 +137,7 @@ type answer struct {
 	body   []byte
 }
 
-func (a answer) into(t *testing.T, out any) {
+func (a answer) decode(t *testing.T, out any) {
 	t.Helper()
 	if err := json.Unmarshal(a.body, out); err != nil {
 		t.Fatalf("decode response: %v: %s", err, a.body)
@@ -148,10 +148,10 @@ type envelope struct {
 	Error struct{ Code, Message, Reason, Field, Permission, RequestID string }
 }
 
-func (a answer) fault(t *testing.T) envelope {
+func (a answer) decodeError(t *testing.T) envelope {
 	t.Helper()
 	var e envelope
-	a.into(t, &e)
+	a.decode(t, &e)
 	return e
 }
 
@@ -190,8 +190,8 @@ func (c *client) do(method, path string, in any) answer {
 	return answer{resp.StatusCode, text}
 }
 
-// must sends a request and requires this status.
-func (c *client) must(status int, method, path string, in any) answer {
+// requireStatus sends a request and requires this status.
+func (c *client) requireStatus(status int, method, path string, in any) answer {
 	c.t.Helper()
 	a := c.do(method, path, in)
 	if a.status != status {
@@ -224,7 +224,7 @@ func login(t *testing.T, info dev.Info, base, email string) *client {
 	}
 	c := &client{t: t, base: base}
 	var out struct{ Token, TenantID string }
-	c.must(200, "POST", "/api/auth/login", map[string]any{"email": email, "password": *u.Password}).into(t, &out)
+	c.requireStatus(200, "POST", "/api/auth/login", map[string]any{"email": email, "password": *u.Password}).decode(t, &out)
 	c.token = out.Token
 	return c
 }

@@ -35,14 +35,14 @@ func TestCreateOffice_AdministratorCreatesTenants(t *testing.T) {
 	}
 	c := &client{t: t, base: info.BaseURL}
 	var session struct{ Token string }
-	c.must(200, "POST", "/api/auth/login", map[string]any{"email": "worker@head.example", "password": word}).into(t, &session)
+	c.requireStatus(200, "POST", "/api/auth/login", map[string]any{"email": "worker@head.example", "password": word}).decode(t, &session)
 	c.token = session.Token
-	c.must(201, "POST", "/api/tenants", map[string]any{
+	c.requireStatus(201, "POST", "/api/tenants", map[string]any{
 		"slug": "branch", "name": "Branch", "organisationName": "Branch", "adminEmail": "colleague@branch.example", "adminName": "Colleague",
 	})
 	// The administrator sees the tenants that it created, and none of the other office.
 	var list struct{ Items []struct{ Slug string } }
-	c.must(200, "GET", "/api/tenants", nil).into(t, &list)
+	c.requireStatus(200, "GET", "/api/tenants", nil).decode(t, &list)
 	if len(list.Items) != 2 || list.Items[0].Slug != "branch" || list.Items[1].Slug != "head" {
 		t.Errorf("tenants of the office: got %+v, want branch and head", list.Items)
 	}

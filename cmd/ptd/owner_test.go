@@ -14,12 +14,12 @@ import (
 	"parapet/internal/postgres/embedded"
 )
 
-// TestInstallation_OwnerWithCreateRole installs the product in a new cluster as
-// owners that are not superusers: migrate, create-office, provision, log in. The
-// second owner is NOINHERIT, which since PostgreSQL 16 is the effect for every owner (INHERIT
-// FALSE), and finds the roles that the first owner created. PT_POSTGRES_BIN selects the
-// version of PostgreSQL.
-func TestInstallation_OwnerWithCreateRole(t *testing.T) {
+// TestInstall_OwnerNeedsOnlyCreateRole installs the product in a new cluster: migrate,
+// create-office, provision, log in. It runs as two owners that are not superusers. The
+// second owner is NOINHERIT and finds the roles that the first owner created. Since
+// PostgreSQL 16, every owner lacks these roles' permissions in this way (INHERIT FALSE).
+// PT_POSTGRES_BIN selects the version of PostgreSQL.
+func TestInstall_OwnerNeedsOnlyCreateRole(t *testing.T) {
 	t.Parallel()
 	server, err := embedded.Start(t.Context(), embedded.Options{Dir: t.TempDir(), Ephemeral: true, Binaries: os.Getenv("PT_POSTGRES_BIN")})
 	if err != nil {
@@ -118,9 +118,9 @@ func (i installation) install(slug string) {
 	c := &client{t: i.t, base: "http://127.0.0.1:" + port}
 	waitReady(i.t, c.base)
 	var session struct{ Token string }
-	c.must(200, "POST", "/api/auth/login", map[string]any{"email": "admin@head.example", "password": word}).into(i.t, &session)
+	c.requireStatus(200, "POST", "/api/auth/login", map[string]any{"email": "admin@head.example", "password": word}).decode(i.t, &session)
 	c.token = session.Token
-	c.must(201, "POST", "/api/tenants", map[string]any{
+	c.requireStatus(201, "POST", "/api/tenants", map[string]any{
 		"slug": "branch", "name": "Branch", "organisationName": "Branch", "adminEmail": "colleague@branch.example", "adminName": "Colleague",
 	})
 	if err := p.stop(); err != nil {

@@ -40,11 +40,11 @@ func TestReload_AcceptsSignedSetsThatKeepTheInvariants(t *testing.T) {
 	write("policytests/rego/only_test.rego", "package only_test\n\ntest_passes if true\n")
 	write("policytests/tables/none/data.yaml", "cases: []\n")
 	key := filepath.Join(t.TempDir(), "policy.key")
-	public := strings.TrimSpace(strings.TrimPrefix(ptd(t, 0, "policy", "keygen", "policies.example", key), "PT_POLICY_KEY="))
-	ptd(t, 1, "policy", "keygen", "policies.example", key) // never overwrites a key
-	ptd(t, 1, "policy", "check", "--public-key", public, dir)
-	ptd(t, 0, "policy", "sign", "--key-file", key, dir)
-	ptd(t, 0, "policy", "check", "--public-key", public, dir)
+	public := strings.TrimSpace(strings.TrimPrefix(runPTD(t, 0, "policy", "keygen", "policies.example", key), "PT_POLICY_KEY="))
+	runPTD(t, 1, "policy", "keygen", "policies.example", key) // never overwrites a key
+	runPTD(t, 1, "policy", "check", "--public-key", public, dir)
+	runPTD(t, 0, "policy", "sign", "--key-file", key, dir)
+	runPTD(t, 0, "policy", "check", "--public-key", public, dir)
 
 	p, info := seededServer(t, "PT_POLICY_DIR="+dir, "PT_POLICY_KEY="+public)
 	manager := login(t, info, info.BaseURL, "project-manager@acme.example")
@@ -54,15 +54,15 @@ func TestReload_AcceptsSignedSetsThatKeepTheInvariants(t *testing.T) {
 			t.Fatal(err)
 		}
 		for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-			if strings.Contains(string(manager.must(200, "GET", "/metrics", nil).body), metric) {
+			if strings.Contains(string(manager.requireStatus(200, "GET", "/metrics", nil).body), metric) {
 				break
 			}
 			if time.Now().After(deadline) {
 				t.Fatalf("no %s\n%s", metric, p.err.String())
 			}
 		}
-		manager.must(200, "GET", "/api/projects", nil)
-		manager.must(403, "POST", "/api/roles", map[string]any{"name": "Mine", "permissions": []string{}})
+		manager.requireStatus(200, "GET", "/api/projects", nil)
+		manager.requireStatus(403, "POST", "/api/roles", map[string]any{"name": "Mine", "permissions": []string{}})
 	}
 
 	const rule = "policies/parapet/access/access.rego"
@@ -75,7 +75,7 @@ func TestReload_AcceptsSignedSetsThatKeepTheInvariants(t *testing.T) {
 	_, after, _ = strings.Cut(after, "}\n")
 	write(rule, before+"allow if {\n\t_in_tenant\n}\n"+after)
 	reload(`parapet_policy_reloads_total{result="refused"} 1`)
-	if out := ptd(t, 1, "policy", "sign", "--key-file", key, dir); !strings.Contains(out, "invariant ") {
+	if out := runPTD(t, 1, "policy", "sign", "--key-file", key, dir); !strings.Contains(out, "invariant ") {
 		t.Errorf("ptd policy sign: %s", out)
 	}
 	secret, err := os.ReadFile(key)
@@ -92,7 +92,7 @@ func TestReload_AcceptsSignedSetsThatKeepTheInvariants(t *testing.T) {
 		t.Errorf("serve with a set that violates an invariant: got %s, want one line that names it", out)
 	}
 	write(rule, string(text)+"\n# The same rules once more.\n")
-	ptd(t, 0, "policy", "sign", "--key-file", key, dir)
+	runPTD(t, 0, "policy", "sign", "--key-file", key, dir)
 	reload(`parapet_policy_reloads_total{result="taken"} 1`)
 
 	conn, err := pgx.Connect(t.Context(), info.DirectURL)
@@ -120,8 +120,8 @@ func TestReload_AcceptsSignedSetsThatKeepTheInvariants(t *testing.T) {
 	}
 }
 
-// ptd runs a command, requires the exit code, and returns the output.
-func ptd(t *testing.T, code int, args ...string) string {
+// runPTD runs a command, requires the exit code, and returns the output.
+func runPTD(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, args...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin"}

@@ -155,7 +155,7 @@ func isAlive(pid int) bool {
 	return len(fields) > 0 && fields[0] != "Z"
 }
 
-func TestParse(t *testing.T) {
+func TestParse_AcceptsWordsOrJSONList(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{
 		"/opt/agent --fast": {"/opt/agent", "--fast"}, `["/opt/an agent", "a b"]`: {"/opt/an agent", "a b"},

@@ -286,8 +286,8 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	err := httpapi.Serve(serve, a.listener, a.api, a.cfg.Drain, a.log)
 	stop()
-	if perr := parts.Wait(); perr != nil && !errors.Is(perr, context.Canceled) {
-		err = errors.Join(err, perr)
+	if partsErr := parts.Wait(); partsErr != nil && !errors.Is(partsErr, context.Canceled) {
+		err = errors.Join(err, partsErr)
 	}
 	a.log.InfoContext(ctx, "stopped")
 	return err

@@ -374,8 +374,8 @@ func setProxies(c *Config, v string) error {
 	for _, item := range SplitList(v) {
 		p, err := netip.ParsePrefix(item)
 		if err != nil {
-			addr, aerr := netip.ParseAddr(item)
-			if aerr != nil {
+			addr, parseErr := netip.ParseAddr(item)
+			if parseErr != nil {
 				return fmt.Errorf("%q must be an IP address or a prefix such as 10.0.0.0/8", item)
 			}
 			p = netip.PrefixFrom(addr, addr.BitLen())

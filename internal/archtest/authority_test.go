@@ -67,23 +67,24 @@ type comparison struct {
 	fset  *token.FileSet
 }
 
-// names reports whether the expression is such a name or such a field.
-func (c comparison) names(x ast.Expr) bool {
+// namesAuthority reports whether the expression is a permission, a role, a clearance or a
+// kind of principal.
+func (c comparison) namesAuthority(x ast.Expr) bool {
 	switch x := x.(type) {
 	case *ast.ParenExpr:
-		return c.names(x.X)
+		return c.namesAuthority(x.X)
 	case *ast.StarExpr:
-		return c.names(x.X)
+		return c.namesAuthority(x.X)
 	case *ast.BasicLit:
 		text, err := strconv.Unquote(x.Value)
 		return err == nil && x.Kind == token.STRING && c.words[text]
 	case *ast.Ident:
-		return authorityConstants.MatchString(x.Name) && !slices.Contains(bareNames, x.Name)
+		return authorityConstants.MatchString(x.Name) && !slices.Contains(ambiguousNames, x.Name)
 	case *ast.SelectorExpr:
 		return slices.Contains(authorityFields, x.Sel.Name) || authorityConstants.MatchString(x.Sel.Name)
 	case *ast.CallExpr:
 		if conversion, ok := x.Fun.(*ast.Ident); ok && conversion.Name == "string" && len(x.Args) == 1 {
-			return c.names(x.Args[0])
+			return c.namesAuthority(x.Args[0])
 		}
 		sel, ok := x.Fun.(*ast.SelectorExpr)
 		return ok && slices.Contains(authorityFields, sel.Sel.Name)
@@ -91,11 +92,12 @@ func (c comparison) names(x ast.Expr) bool {
 	return false
 }
 
-// bareNames are constants that mean a kind of token only with the name of their package.
-var bareNames = []string{"Session", "APIKey", "Internal"}
+// ambiguousNames are constants of package token that other packages may also have, so they
+// count only with the package name: token.Session.
+var ambiguousNames = []string{"Session", "APIKey", "Internal"}
 
-// found lists the comparisons in a function.
-func (c comparison) found(body ast.Node) []string {
+// find lists the comparisons in a function.
+func (c comparison) find(body ast.Node) []string {
 	var out []string
 	add := func(n ast.Node) {
 		var text bytes.Buffer
@@ -109,7 +111,7 @@ func (c comparison) found(body ast.Node) []string {
 			switch n.Op {
 			case token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ:
 				empty := isEmptyText(n.X) || isEmptyText(n.Y) || isIdent(n.X, "nil") || isIdent(n.Y, "nil")
-				if (c.names(n.X) || c.names(n.Y)) && !empty {
+				if (c.namesAuthority(n.X) || c.namesAuthority(n.Y)) && !empty {
 					add(n)
 				}
 			}
@@ -117,10 +119,10 @@ func (c comparison) found(body ast.Node) []string {
 			if n.Tag == nil {
 				return true
 			}
-			by := c.names(n.Tag)
+			by := c.namesAuthority(n.Tag)
 			for _, clause := range n.Body.List {
 				for _, value := range clause.(*ast.CaseClause).List {
-					by = by || c.names(value)
+					by = by || c.namesAuthority(value)
 				}
 			}
 			if by {
@@ -133,7 +135,7 @@ func (c comparison) found(body ast.Node) []string {
 			case slices.Contains([]string{"Holds", "Admin", "Readable"}, sel.Sel.Name):
 				add(n)
 			case isIdent(sel.X, "slices", "strings", "cmp") && slices.Contains([]string{"Contains", "Index", "EqualFold", "Compare", "HasPrefix", "HasSuffix"}, sel.Sel.Name):
-				if slices.ContainsFunc(n.Args, c.names) {
+				if slices.ContainsFunc(n.Args, c.namesAuthority) {
 					add(n)
 				}
 			}
@@ -155,11 +157,11 @@ func authorityComparisons(t *testing.T) []string {
 	c := comparison{authorityWords(t), r.fset}
 	var out []string
 	for _, p := range r.packages {
-		if !within(p.path, evaluatingPackages...) {
+		if !isWithin(p.path, evaluatingPackages...) {
 			continue
 		}
 		for _, file := range p.files {
-			if file.test || within(p.path, "internal/postgres/pgtest") {
+			if file.test || isWithin(p.path, "internal/postgres/pgtest") {
 				continue
 			}
 			for _, decl := range file.tree.Decls {
@@ -167,7 +169,7 @@ func authorityComparisons(t *testing.T) []string {
 				if fn, ok := decl.(*ast.FuncDecl); ok {
 					name = fn.Name.Name
 				}
-				for _, expression := range c.found(decl) {
+				for _, expression := range c.find(decl) {
 					out = append(out, fmt.Sprintf("%s %s: %s", file.path, name, expression))
 				}
 			}
@@ -255,7 +257,7 @@ func TestComparison_FindsDecisionsInGo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.found(x); len(got) != want {
+		if got := c.find(x); len(got) != want {
 			t.Errorf("%s: got %q, want %d comparisons", text, got, want)
 		}
 	}

@@ -29,7 +29,7 @@ func TestClient_LinksNoServerPackages(t *testing.T) {
 	}
 	for _, dep := range deps {
 		for name, paths := range banned {
-			if within(dep, paths...) {
+			if isWithin(dep, paths...) {
 				t.Errorf("pt links %s (%s): pt must start in under 10 ms and contain no server package", name, dep)
 			}
 		}
@@ -41,7 +41,7 @@ func TestMain_OnlyCallsRun(t *testing.T) {
 	t.Parallel()
 	const most = 6
 	for _, p := range repo(t).packages {
-		if !within(p.path, "cmd") {
+		if !isWithin(p.path, "cmd") {
 			continue
 		}
 		found := false

@@ -57,9 +57,9 @@ func TestNightly_RunsEveryFuzzTarget(t *testing.T) {
 		t.Fatal("no fuzz targets found")
 	}
 	d, err := time.ParseDuration(each[1])
-	minutes, merr := strconv.Atoi(timeout[1])
-	if err != nil || merr != nil {
-		t.Fatalf("%v, %v", err, merr)
+	minutes, minutesErr := strconv.Atoi(timeout[1])
+	if err != nil || minutesErr != nil {
+		t.Fatalf("%v, %v", err, minutesErr)
 	}
 	// Each target also needs time to build and to run its seeds.
 	if need := time.Duration(targets) * (d + time.Minute); need > time.Duration(minutes)*time.Minute {

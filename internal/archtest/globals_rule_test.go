@@ -49,7 +49,7 @@ func TestGlobalsRule_FindsMutableState(t *testing.T) {
 					faulty = append(faulty, name)
 				}
 			}
-			for _, w := range writes(tree, globals) {
+			for _, w := range findGlobalWrites(tree, globals) {
 				written = append(written, w.name)
 			}
 			if !slices.Equal(faulty, c.faulty) {

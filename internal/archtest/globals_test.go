@@ -41,7 +41,7 @@ func TestGlobals_AreImmutable(t *testing.T) {
 			if file.test {
 				continue
 			}
-			for _, write := range writes(file.tree, globals) {
+			for _, write := range findGlobalWrites(file.tree, globals) {
 				if _, ok := mutableExceptions[p.path+"."+write.name]; !ok {
 					t.Errorf("%s: package variable %s is modified after its declaration", r.fset.Position(write.at), write.name)
 				}
@@ -115,16 +115,16 @@ type write struct {
 	at   token.Pos
 }
 
-// writes finds writes to package variables: assignments to them, their fields or elements,
-// delete, clear, ++ and &.
-func writes(file *ast.File, globals map[string]bool) []write {
+// findGlobalWrites finds writes to package variables: assignments to them, their fields or
+// elements, delete, clear, ++ and &.
+func findGlobalWrites(file *ast.File, globals map[string]bool) []write {
 	var found []write
 	for _, decl := range file.Decls {
 		fn, ok := decl.(*ast.FuncDecl)
 		if !ok || fn.Body == nil {
 			continue
 		}
-		own := locals(fn)
+		own := localNames(fn)
 		report := func(x ast.Expr) {
 			if name := root(x); name != "" && globals[name] && !own[name] {
 				found = append(found, write{name, x.Pos()})
@@ -177,7 +177,7 @@ func root(x ast.Expr) string {
 
 // locals returns the names that a function declares. A name that is both local and global
 // counts as local.
-func locals(fn *ast.FuncDecl) map[string]bool {
+func localNames(fn *ast.FuncDecl) map[string]bool {
 	own := map[string]bool{}
 	add := func(fields *ast.FieldList) {
 		if fields == nil {

@@ -82,7 +82,7 @@ func TestImports_RestrictedPackagesHaveListedImporters(t *testing.T) {
 		for _, file := range p.files {
 			for _, path := range file.imports() {
 				for _, b := range bans {
-					if !within(path, b.what...) || within(p.path, b.only...) || (file.test && !b.tests) {
+					if !isWithin(path, b.what...) || isWithin(p.path, b.only...) || (file.test && !b.tests) {
 						continue
 					}
 					t.Errorf("%s imports %s; only %v may: %s", file.path, path, b.only, b.reason)
@@ -141,7 +141,7 @@ func TestLeafPackages_ImportOnlyWhatIsListed(t *testing.T) {
 	t.Parallel()
 	for _, p := range repo(t).packages {
 		for _, d := range diets {
-			if !within(p.path, d.who...) {
+			if !isWithin(p.path, d.who...) {
 				continue
 			}
 			for _, file := range p.files {
@@ -149,7 +149,7 @@ func TestLeafPackages_ImportOnlyWhatIsListed(t *testing.T) {
 					continue
 				}
 				for _, path := range file.imports() {
-					if (standard(path) && !within(path, d.not...)) || within(path, d.may...) {
+					if (isStandard(path) && !isWithin(path, d.not...)) || isWithin(path, d.may...) {
 						continue
 					}
 					t.Errorf("%s imports %s; besides the standard library it may import %v: %s", file.path, path, d.may, d.reason)
@@ -213,7 +213,7 @@ func TestImports_ForbiddenPackagesAreNotImported(t *testing.T) {
 	t.Parallel()
 	for _, p := range repo(t).packages {
 		for _, w := range walls {
-			if !within(p.path, w.who...) {
+			if !isWithin(p.path, w.who...) {
 				continue
 			}
 			for _, file := range p.files {
@@ -221,7 +221,7 @@ func TestImports_ForbiddenPackagesAreNotImported(t *testing.T) {
 					continue
 				}
 				for _, path := range file.imports() {
-					if name := local(path); name != "" && within(name, w.not...) {
+					if name := local(path); name != "" && isWithin(name, w.not...) {
 						t.Errorf("%s imports %s: %s", file.path, path, w.reason)
 					}
 				}

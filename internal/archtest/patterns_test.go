@@ -31,7 +31,7 @@ func TestTestCalls_SelectExistingTests(t *testing.T) {
 		for _, call := range testCall.FindAllStringSubmatch(text, -1) {
 			calls++
 			for _, pattern := range strings.Split(call[3], "|") {
-				if !selects(r, call[1], call[2], pattern) {
+				if !matchesAnyTest(r, call[1], call[2], pattern) {
 					t.Errorf("%s: %q selects nothing: ./%s has no function that -%s %s matches", name, call[0], call[1], call[2], pattern)
 				}
 			}
@@ -42,8 +42,9 @@ func TestTestCalls_SelectExistingTests(t *testing.T) {
 	}
 }
 
-// selects reports whether a test function of the package in dir matches the pattern of the flag.
-func selects(r repository, dir, flag, pattern string) bool {
+// matchesAnyTest reports whether a test function of the package in dir matches the pattern
+// of the flag.
+func matchesAnyTest(r repository, dir, flag, pattern string) bool {
 	prefixes := []string{"Test", "Fuzz"}
 	if flag == "bench" {
 		prefixes = []string{"Benchmark"}

@@ -40,7 +40,7 @@ func TestRaced_ListsConcurrentPackages(t *testing.T) {
 		for _, file := range p.files {
 			concurrent = concurrent || !file.test && isConcurrent(file.tree)
 		}
-		if _, excepted := runsWithoutRaceDetector[p.path]; concurrent && !excepted && !within(p.path, raced...) {
+		if _, excepted := runsWithoutRaceDetector[p.path]; concurrent && !excepted && !isWithin(p.path, raced...) {
 			t.Errorf("%s uses goroutines or locks: add it to RACED in the Makefile", p.path)
 		}
 	}

@@ -73,7 +73,7 @@ func read() (repository, error) {
 			return err
 		}
 		if entry.IsDir() {
-			return enter(root, path, entry.Name())
+			return skipDir(root, path, entry.Name())
 		}
 		if !strings.HasSuffix(path, ".go") {
 			return nil
@@ -110,7 +110,8 @@ func read() (repository, error) {
 	return r, nil
 }
 
-func enter(root, path, name string) error {
+// skipDir returns fs.SkipDir for a directory that contains no code of this module.
+func skipDir(root, path, name string) error {
 	if path == root {
 		return nil
 	}
@@ -123,8 +124,8 @@ func enter(root, path, name string) error {
 	return nil
 }
 
-// within reports whether the path equals one of the prefixes or is below one.
-func within(path string, prefixes ...string) bool {
+// isWithin reports whether the path equals one of the prefixes or is below one.
+func isWithin(path string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool {
 		return path == prefix || strings.HasPrefix(path, prefix+"/")
 	})
@@ -139,9 +140,9 @@ func local(path string) string {
 	return rest
 }
 
-// standard reports whether an import is in the standard library: its first element contains
+// isStandard reports whether an import is in the standard library: its first element contains
 // no dot.
-func standard(path string) bool {
+func isStandard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return first != module && !strings.Contains(first, ".")
 }

@@ -167,9 +167,9 @@ SELECT @chain::uuid, seq, @id::uuid, nullif(@tenant::text, '')::uuid, nullif(@ac
 FROM head`
 
 // Queue adds the statements of Append to a batch, for callers that send more statements in
-// the same round trip. They must be the last of the transaction: with a postgres.Tx use its
-// final batch, so the head of the chain is locked only while the server executes the batch,
-// and no other writer waits for this process.
+// the same round trip. They must be the last statements of the transaction (with a
+// postgres.Tx, its final batch), because they lock the head of the chain until the commit.
+// The lock then lasts only while the server executes the batch.
 func Queue(batch *pgx.Batch, entries []Entry) error {
 	byChain := make(map[op.UUID][]Entry)
 	for _, e := range entries {
@@ -195,7 +195,7 @@ func queueSmallBatch(batch *pgx.Batch, entries []Entry) error {
 		if err != nil {
 			return err
 		}
-		before, between, after := r.pieces()
+		before, between, after := r.encodeParts()
 		batch.Queue(linkSQL, postgres.Args{
 			"chain": r.Chain, "before": before, "between": between, "after": after,
 			"id": e.id, "tenant": string(e.Tenant), "actor": string(e.Actor), "on_behalf_of": string(e.OnBehalfOf),

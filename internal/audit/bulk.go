@@ -73,7 +73,7 @@ func bulkColumns(records []*Record) postgres.Args {
 	n := len(records)
 	befores, betweens, afters := make([][]byte, n), make([][]byte, n), make([][]byte, n)
 	for i, r := range records {
-		befores[i], betweens[i], afters[i] = r.pieces()
+		befores[i], betweens[i], afters[i] = r.encodeParts()
 	}
 	return postgres.Args{
 		"chain": records[0].Chain, "tenant": string(records[0].Tenant), "count": n,

@@ -55,7 +55,7 @@ func (r *Record) hash(previous []byte) [sha256.Size]byte {
 // in order, and Changes is already canonical, so only strings need encoding. A test
 // compares it with jcs.Transform.
 func (r *Record) appendCanonical(buf []byte) []byte {
-	before, between, after := r.pieces()
+	before, between, after := r.encodeParts()
 	buf = append(buf, before...)
 	buf = r.CreatedAt.UTC().AppendFormat(buf, "2006-01-02T15:04:05.000000Z")
 	buf = append(buf, between...)
@@ -63,9 +63,9 @@ func (r *Record) appendCanonical(buf []byte) []byte {
 	return append(buf, after...)
 }
 
-// pieces returns the canonical JSON without the two values that only the server
+// encodeParts returns the canonical JSON without the two values that only the server
 // knows: the text before the time, between the time and the sequence, and after it.
-func (r *Record) pieces() (before, between, after []byte) {
+func (r *Record) encodeParts() (before, between, after []byte) {
 	buf := make([]byte, 0, 640+len(r.Changes))
 	buf = appendMember(buf, `{"action":`, r.Action)
 	buf = appendOptional(buf, `,"actor_id":`, string(r.Actor))

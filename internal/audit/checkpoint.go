@@ -203,10 +203,10 @@ func parseCheckpoint(text string) (Signed, error) {
 		if len(fields) != 3 {
 			return Signed{}, fmt.Errorf("audit: checkpoint: invalid line %.80q", line)
 		}
-		chain, cerr := op.ParseUUID(fields[0])
-		size, serr := strconv.ParseInt(fields[1], 10, 64)
-		hash, herr := base64.StdEncoding.DecodeString(fields[2])
-		if cerr != nil || serr != nil || herr != nil || size < 0 || len(hash) != sha256.Size {
+		chain, chainErr := op.ParseUUID(fields[0])
+		size, sizeErr := strconv.ParseInt(fields[1], 10, 64)
+		hash, hashErr := base64.StdEncoding.DecodeString(fields[2])
+		if chainErr != nil || sizeErr != nil || hashErr != nil || size < 0 || len(hash) != sha256.Size {
 			return Signed{}, fmt.Errorf("audit: checkpoint: invalid line %.80q", line)
 		}
 		s.Heads = append(s.Heads, SignedHead{chain, size, hash})

@@ -6,7 +6,7 @@
 //
 //   - Only the boolean true allows. An error, an undefined result, a result of another type
 //     and a timeout deny, each with its own reason code and counter.
-//   - One rule gives both the decision and the filter. A rule that does not translate into
+//   - One rule gives both the decision and the filter. A rule that cannot be translated to
 //     SQL is rejected when the policies are loaded.
 //   - Reload replaces the complete policy set or nothing. Every decision contains the
 //     revision, a hash of the set's content.

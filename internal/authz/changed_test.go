@@ -44,16 +44,16 @@ func change(t testing.TB, name, old, with string) fs.FS {
 	return changed
 }
 
-// tests returns the tests of a source: one Rego file.
-func tests(text string) fs.FS {
+// testSource returns the tests of a source: one Rego file.
+func testSource(text string) fs.FS {
 	return fstest.MapFS{
 		"rego/only_test.rego":   &fstest.MapFile{Data: []byte(text)},
 		"tables/none/data.yaml": &fstest.MapFile{Data: []byte("cases: []\n")},
 	}
 }
 
-// passing returns tests that pass with any policies.
-func passing() fs.FS { return tests("package only_test\n\ntest_passes if true\n") }
+// passingTests returns tests that pass with any policies.
+func passingTests() fs.FS { return testSource("package only_test\n\ntest_passes if true\n") }
 
 // testsOf returns the Rego tests and the decision tables of one policy package.
 func testsOf(t testing.TB, name string) fs.FS {

@@ -57,8 +57,8 @@ type Verdict struct {
 	Revision string
 }
 
-// hidden reports whether the caller gets 404.
-func (v *Verdict) hidden() bool { return v.Code == "NOT_FOUND" }
+// isHidden reports whether the caller gets 404.
+func (v *Verdict) isHidden() bool { return v.Code == "NOT_FOUND" }
 
 // HeldRole is a role assignment of a user, with the permissions that the role grants now.
 type HeldRole struct {

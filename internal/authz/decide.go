@@ -32,7 +32,7 @@ func (e *Engine) Decide(ctx context.Context, in Input) (Decision, error) {
 		decision.Explained = v.set.explain(decision.Reasons)
 	}
 	e.counts.countDecision(decision.Allow)
-	e.record(v.set, &in, &decision)
+	e.logDecision(v.set, &in, &decision)
 	if failed != nil {
 		e.counts.failed(failed.reason)
 		e.logger.ErrorContext(ctx, "evaluation of a decision failed", "reason", failed.reason,

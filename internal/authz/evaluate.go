@@ -13,7 +13,7 @@ func (e *Engine) Evaluate(ctx context.Context, q CustomDecision) (Verdict, error
 	input := q.document()
 	verdict, failed := v.evaluateCustom(ctx, q.entrypoint(), input)
 	verdict.Revision = v.set.revision
-	if !verdict.hidden() {
+	if !verdict.isHidden() {
 		verdict.Explained = v.set.explainVerdict(&verdict)
 	}
 	e.counts.countDecision(verdict.Allow)

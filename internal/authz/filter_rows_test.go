@@ -341,7 +341,7 @@ func TestFilter_IsBoundAgainAfterReload(t *testing.T) {
 		t.Fatal(before, err)
 	}
 	closed := change(t, "parapet/access/access.rego", "\t_in_tenant\n\tinput.effect", "\tfalse\n\t_in_tenant\n\tinput.effect")
-	if err := e.Reload(t.Context(), authz.Source{Policies: closed, Tests: passing()}); err != nil {
+	if err := e.Reload(t.Context(), authz.Source{Policies: closed, Tests: passingTests()}); err != nil {
 		t.Fatal(err)
 	}
 	after, err := e.Filter(t.Context(), "tasks.read", s, columns)

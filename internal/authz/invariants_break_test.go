@@ -32,7 +32,8 @@ const (
 	platformDisable = "tenant.disable:\n    {module: identity, effect: write, platform: true,"
 )
 
-func breaks() []broken {
+// brokenPolicies returns changes of the policies that each violate one invariant.
+func brokenPolicies() []broken {
 	one := func(name, file, old, with string) broken { return broken{name, [][3]string{{file, old, with}}} }
 	return []broken{
 		one("ladder", "parapet/clearance/data.yaml", "[UNCLASSIFIED, INTERNAL, RESTRICTED, CONFIDENTIAL, SECRET]", "[UNCLASSIFIED, SECRET, INTERNAL, RESTRICTED, CONFIDENTIAL]"),
@@ -107,7 +108,7 @@ func TestInvariants_EachRejectsSetThatBreaksIt(t *testing.T) {
 	for _, i := range invariant.All() {
 		untested[i.Name] = true
 	}
-	for _, b := range breaks() {
+	for _, b := range brokenPolicies() {
 		delete(untested, b.invariant)
 		t.Run(b.invariant, func(t *testing.T) {
 			t.Parallel()
@@ -131,7 +132,7 @@ func TestReload_SetThatOnlyItsOwnTestsAcceptIsRejected(t *testing.T) {
 	e := newEngine(t, authz.Config{OnReload: func(_ context.Context, o authz.ReloadOutcome) error { outcome = o; return nil }})
 	before := e.Revision()
 	weak := changedPolicies(t, [][3]string{{accessRego, "\t_project_allowed\n\t_has_clearance\n\t_platform_allowed\n\t_has_grant\n}", "}"}, {accessRego, "\tinput.effect in input.actor.effects\n\tinput.module in input.actor.modules\n}", "}"}})
-	err := e.Reload(t.Context(), authz.Source{Policies: weak, Tests: passing()})
+	err := e.Reload(t.Context(), authz.Source{Policies: weak, Tests: passingTests()})
 	var violation *invariant.Violation
 	if !errors.As(err, &violation) {
 		t.Fatalf("reload of a weak set: got %v, want a violation", err)
@@ -149,7 +150,7 @@ func TestReload_UnrecordedReloadIsRejected(t *testing.T) {
 	e := newEngine(t, authz.Config{OnReload: func(context.Context, authz.ReloadOutcome) error { return full }})
 	before := e.Revision()
 	good := changedPolicies(t, [][3]string{{accessRego, "# Audit entries have permissions", "# Audit entries, once more, are gated"}})
-	if err := e.Reload(t.Context(), authz.Source{Policies: good, Tests: passing()}); !errors.Is(err, full) || e.Revision() != before {
+	if err := e.Reload(t.Context(), authz.Source{Policies: good, Tests: passingTests()}); !errors.Is(err, full) || e.Revision() != before {
 		t.Errorf("reload that OnReload rejects: got revision %s, %v; want revision %s and the error %q", e.Revision(), err, before, full)
 	}
 }
@@ -157,8 +158,8 @@ func TestReload_UnrecordedReloadIsRejected(t *testing.T) {
 // TestNew_ChecksSetFromFolder starts an engine with policies that are not the embedded ones.
 func TestNew_ChecksSetFromFolder(t *testing.T) {
 	t.Parallel()
-	weak := changedPolicies(t, breaks()[4].changes)
-	_, err := authz.New(t.Context(), authz.Config{Source: authz.Source{Policies: weak, Tests: passing()}})
+	weak := changedPolicies(t, brokenPolicies()[4].changes)
+	_, err := authz.New(t.Context(), authz.Config{Source: authz.Source{Policies: weak, Tests: passingTests()}})
 	var violation *invariant.Violation
 	if !errors.As(err, &violation) {
 		t.Errorf("start with a weak set: got %v, want a violation", err)

@@ -178,7 +178,8 @@ func maskResource(r *Resource) *MaskedResource {
 	}
 }
 
-func (e *Engine) record(s *set, in *Input, decision *Decision) {
+// logDecision adds a decision about one record to the decision log.
+func (e *Engine) logDecision(s *set, in *Input, decision *Decision) {
 	if e.sink == nil {
 		return
 	}
@@ -257,7 +258,7 @@ func (e *Engine) recordCustomDecision(s *set, q CustomDecision, input ast.Value,
 	record := DecisionRecord{
 		Time: e.clock.Now(), Rule: q.entrypoint(), Module: s.maskName(logged.module),
 		Permission: logged.permission, Input: logged.input, Allow: verdict.Allow,
-		Hidden: verdict.hidden(), Reasons: verdict.Reasons,
+		Hidden: verdict.isHidden(), Reasons: verdict.Reasons,
 		Revision: verdict.Revision, RequestID: maskRequestID(logged.requestID),
 	}
 	record.Input.Actor = maskActor(logged.actor)

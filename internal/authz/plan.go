@@ -193,7 +193,7 @@ func (p *plan) bindOne(actor ast.Value) (*shape, []any) {
 		}
 	}
 	if s == nil {
-		s = p.write(states)
+		s = p.newShape(states)
 		if len(p.leaves) <= maxLeaves {
 			p.shapes.Store(key, s)
 		}

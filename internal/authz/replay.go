@@ -35,7 +35,7 @@ type Replayed struct {
 // incomplete. Replay logs and counts nothing. It returns an error if the record lacks
 // necessary data or the snapshot does not match its digest.
 func (e *Engine) Replay(ctx context.Context, r Recorded) (Replayed, error) {
-	masked, err := r.masked()
+	masked, err := r.decodeInput()
 	if err != nil {
 		return Replayed{}, err
 	}
@@ -71,7 +71,7 @@ func (v *evaluator) replayRule(ctx context.Context, r Recorded) (Decision, error
 	} else {
 		var verdict Verdict
 		verdict, failed = v.evaluateCustom(ctx, r.Rule, input)
-		decision = Decision{Allow: verdict.Allow, OnBehalfOf: verdict.OnBehalfOf, Hidden: verdict.hidden(), Reasons: verdict.Reasons}
+		decision = Decision{Allow: verdict.Allow, OnBehalfOf: verdict.OnBehalfOf, Hidden: verdict.isHidden(), Reasons: verdict.Reasons}
 	}
 	if failed != nil {
 		return decision, failed
@@ -113,7 +113,7 @@ func (v *evaluator) replayList(r Recorded, masked *MaskedInput) (Decision, error
 // subject of the snapshot as actor. It returns an error for a list, which has no single
 // input.
 func (r Recorded) RegoInput() (map[string]any, error) {
-	masked, err := r.masked()
+	masked, err := r.decodeInput()
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,8 @@ func (r Recorded) subject() (any, error) {
 	return r.Subject.subject()
 }
 
-func (r Recorded) masked() (*MaskedInput, error) {
+// decodeInput decodes the input as it was masked for the decision log.
+func (r Recorded) decodeInput() (*MaskedInput, error) {
 	decoder := json.NewDecoder(strings.NewReader(string(r.Input)))
 	decoder.UseNumber()
 	var masked MaskedInput

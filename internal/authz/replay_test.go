@@ -12,8 +12,8 @@ import (
 	"parapet/internal/authz"
 )
 
-// stored converts a record to the form in which the decision log returns it.
-func stored(t testing.TB, r authz.DecisionRecord) authz.Recorded {
+// toRecorded converts a record to the form in which the decision log returns it.
+func toRecorded(t testing.TB, r authz.DecisionRecord) authz.Recorded {
 	t.Helper()
 	input, err := json.Marshal(r.Input)
 	if err != nil {
@@ -25,7 +25,7 @@ func stored(t testing.TB, r authz.DecisionRecord) authz.Recorded {
 // wantReplayed expects that a replay returns the recorded decision.
 func wantReplayed(t testing.TB, e *authz.Engine, r authz.DecisionRecord) authz.Replayed {
 	t.Helper()
-	got, err := e.Replay(t.Context(), stored(t, r))
+	got, err := e.Replay(t.Context(), toRecorded(t, r))
 	if err != nil {
 		t.Errorf("%s %s: %v", r.Rule, r.Permission, err)
 		return got
@@ -108,7 +108,7 @@ func TestReplay_OmitsOtherTenants(t *testing.T) {
 	if !allowed.Allow || denied.Allow {
 		t.Fatalf("got allow %t, want true if the caller holds all permissions of the account; got %t, want false if it does not", allowed.Allow, denied.Allow)
 	}
-	if a, b := stored(t, allowed), stored(t, denied); !bytes.Equal(a.Input, b.Input) || bytes.Contains(b.Input, []byte(globex)) {
+	if a, b := toRecorded(t, allowed), toRecorded(t, denied); !bytes.Equal(a.Input, b.Input) || bytes.Contains(b.Input, []byte(globex)) {
 		t.Errorf("the records reveal permissions in another tenant:\n%s\n%s", a.Input, b.Input)
 	}
 	if got := wantReplayed(t, e, allowed); !got.Incomplete {
@@ -207,7 +207,7 @@ func TestReplay_RejectsIncompleteRecords(t *testing.T) {
 	records := &sink{}
 	e := newEngine(t, authz.Config{Sink: records})
 	decide(t, e, authz.Input{Permission: "tasks.read", Module: "tracker", Effect: authz.Read, Actor: subject(t, e, person(e, "Member")), Resource: task()})
-	good := stored(t, records.last())
+	good := toRecorded(t, records.last())
 	for name, c := range map[string]struct {
 		change func(*authz.Recorded)
 		want   string

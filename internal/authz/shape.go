@@ -15,8 +15,8 @@ type shape struct {
 	sources []int    // the index of the leaf that gives each argument
 }
 
-// write returns the SQL of the plan for these states of the leaves.
-func (p *plan) write(states []state) *shape {
+// newShape returns the SQL of the plan for these states of the leaves.
+func (p *plan) newShape(states []state) *shape {
 	w := &writer{plan: p, states: states, parts: make([]string, 1, 8)}
 	tree := w.reduce(p.root)
 	switch tree.kind {

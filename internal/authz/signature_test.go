@@ -32,7 +32,7 @@ func TestReload_RequiresOperatorSignature(t *testing.T) {
 		return fstest.MapFS{authz.SignatureFile: &fstest.MapFile{Data: signature}}
 	}
 	e := newEngine(t, authz.Config{PublicKey: public})
-	good := sign(secret, policies.FS, passing())
+	good := sign(secret, policies.FS, passingTests())
 	data, err := fs.ReadFile(good, authz.SignatureFile)
 	if err != nil {
 		t.Fatal(err)
@@ -44,17 +44,17 @@ func TestReload_RequiresOperatorSignature(t *testing.T) {
 		source authz.Source
 		want   string
 	}{
-		"no signature":                   {authz.Source{Policies: policies.FS, Tests: passing()}, "is not signed"},
-		"no signature file":              {authz.Source{Policies: policies.FS, Tests: passing(), Signature: fstest.MapFS{}}, "has no policies.sig"},
-		"another key":                    {authz.Source{Policies: policies.FS, Tests: passing(), Signature: sign(otherSecret, policies.FS, passing())}, "is not signed by the key policies.example"},
-		"a changed text":                 {authz.Source{Policies: policies.FS, Tests: passing(), Signature: renamed}, "is not signed by the key policies.example"},
-		"an empty signature":             {authz.Source{Policies: policies.FS, Tests: passing(), Signature: fstest.MapFS{authz.SignatureFile: &fstest.MapFile{}}}, "is not signed by the key"},
-		"a changed rule":                 {authz.Source{Policies: changedPolicies(t, [][3]string{{accessRego, "allow if {", "allow if {\n\n"}}), Tests: passing(), Signature: good}, `"policies/parapet/access/access.rego" was added or changed`},
-		"an added rule":                  {authz.Source{Policies: added, Tests: passing(), Signature: good}, `"policies/parapet/extra/extra.rego" was added or changed`},
-		"other tests":                    {authz.Source{Policies: policies.FS, Tests: tests("package only_test\n\ntest_other if true\n"), Signature: good}, `"policytests/rego/only_test.rego" was added or changed`},
-		"a removed test":                 {authz.Source{Policies: policies.FS, Tests: passing(), Signature: sign(secret, policies.FS, authz.Embedded().Tests)}, "after signing"},
-		"a huge signature":               {authz.Source{Policies: policies.FS, Tests: passing(), Signature: fstest.MapFS{authz.SignatureFile: &fstest.MapFile{Data: make([]byte, 2<<20)}}}, "is larger than"},
-		"a signature that is not a note": {authz.Source{Policies: policies.FS, Tests: passing(), Signature: fstest.MapFS{authz.SignatureFile: &fstest.MapFile{Data: []byte("hello\n")}}}, "is not signed by the key"},
+		"no signature":                   {authz.Source{Policies: policies.FS, Tests: passingTests()}, "is not signed"},
+		"no signature file":              {authz.Source{Policies: policies.FS, Tests: passingTests(), Signature: fstest.MapFS{}}, "has no policies.sig"},
+		"another key":                    {authz.Source{Policies: policies.FS, Tests: passingTests(), Signature: sign(otherSecret, policies.FS, passingTests())}, "is not signed by the key policies.example"},
+		"a changed text":                 {authz.Source{Policies: policies.FS, Tests: passingTests(), Signature: renamed}, "is not signed by the key policies.example"},
+		"an empty signature":             {authz.Source{Policies: policies.FS, Tests: passingTests(), Signature: fstest.MapFS{authz.SignatureFile: &fstest.MapFile{}}}, "is not signed by the key"},
+		"a changed rule":                 {authz.Source{Policies: changedPolicies(t, [][3]string{{accessRego, "allow if {", "allow if {\n\n"}}), Tests: passingTests(), Signature: good}, `"policies/parapet/access/access.rego" was added or changed`},
+		"an added rule":                  {authz.Source{Policies: added, Tests: passingTests(), Signature: good}, `"policies/parapet/extra/extra.rego" was added or changed`},
+		"other tests":                    {authz.Source{Policies: policies.FS, Tests: testSource("package only_test\n\ntest_other if true\n"), Signature: good}, `"policytests/rego/only_test.rego" was added or changed`},
+		"a removed test":                 {authz.Source{Policies: policies.FS, Tests: passingTests(), Signature: sign(secret, policies.FS, authz.Embedded().Tests)}, "after signing"},
+		"a huge signature":               {authz.Source{Policies: policies.FS, Tests: passingTests(), Signature: fstest.MapFS{authz.SignatureFile: &fstest.MapFile{Data: make([]byte, 2<<20)}}}, "is larger than"},
+		"a signature that is not a note": {authz.Source{Policies: policies.FS, Tests: passingTests(), Signature: fstest.MapFS{authz.SignatureFile: &fstest.MapFile{Data: []byte("hello\n")}}}, "is not signed by the key"},
 	} {
 		if err := e.Reload(t.Context(), c.source); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s, at reload: got error %v, want %q", name, err, c.want)
@@ -63,7 +63,7 @@ func TestReload_RequiresOperatorSignature(t *testing.T) {
 			t.Errorf("%s, at start: got error %v, want %q", name, err, c.want)
 		}
 	}
-	if err := e.Reload(t.Context(), authz.Source{Policies: policies.FS, Tests: passing(), Signature: good}); err != nil {
+	if err := e.Reload(t.Context(), authz.Source{Policies: policies.FS, Tests: passingTests(), Signature: good}); err != nil {
 		t.Errorf("signed set: got %v, want no error", err)
 	}
 }

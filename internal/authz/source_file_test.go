@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestSource_ReadsOnlyRegularFiles reads a pipe, a device and large files. Reading a pipe
-// would block, and a device could fill the memory.
-func TestSource_ReadsOnlyRegularFiles(t *testing.T) {
+// TestSource_RejectsFilesThatAreNotRegularOrTooLarge tries to read a pipe, a device and a
+// large file. Reading a pipe would block, and a device could fill the memory.
+func TestSource_RejectsFilesThatAreNotRegularOrTooLarge(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		put  func(path string) error

@@ -55,7 +55,7 @@ func rowAttribute(name string) bool {
 const rowPrefix = "resource."
 
 // prepareTemplates computes the residual for every permission of the catalogue and for
-// audit.read. If one does not translate, the set is rejected.
+// audit.read. If one cannot be translated to SQL, the set is rejected.
 func (s *set) prepareTemplates(ctx context.Context) error {
 	query := ast.Equality.Expr(ast.NewTerm(entryRef(entryAllow)), ast.BooleanTerm(true))
 	partial, err := rego.New(
@@ -173,7 +173,7 @@ func (t *translation) body(body ast.Body) (*node, error) {
 
 func (t *translation) expr(expr *ast.Expr) (*node, error) {
 	if len(expr.With) > 0 {
-		return nil, fmt.Errorf("%v: with does not translate", expr)
+		return nil, fmt.Errorf("%v: the keyword with cannot be translated to SQL", expr)
 	}
 	n, err := t.withoutNegation(expr)
 	if err != nil {
@@ -209,7 +209,7 @@ func (t *translation) withoutNegation(expr *ast.Expr) (*node, error) {
 		}
 	}
 	if !expr.IsCall() {
-		return nil, fmt.Errorf("%v does not translate", expr)
+		return nil, fmt.Errorf("%v cannot be translated to SQL", expr)
 	}
 	operands := make([]operand, 0, 2)
 	for _, term := range expr.Operands() {
@@ -228,7 +228,7 @@ func (t *translation) withoutNegation(expr *ast.Expr) (*node, error) {
 			operands[0], operands[1] = operands[1], operands[0]
 		}
 		if operands[1].isRow() {
-			return nil, fmt.Errorf("%v: comparing two attributes of a row does not translate", expr)
+			return nil, fmt.Errorf("%v: a comparison of two attributes of a row cannot be translated to SQL", expr)
 		}
 	case len(operands) == 2 && operator == ast.Member.Name:
 		n.kind = memberOf
@@ -238,7 +238,7 @@ func (t *translation) withoutNegation(expr *ast.Expr) (*node, error) {
 	case len(operands) == 1 && operator == ast.IsString.Name:
 		n.kind = isText
 	default:
-		return nil, fmt.Errorf("%v: %s does not translate", expr, operator)
+		return nil, fmt.Errorf("%v: %s cannot be translated to SQL", expr, operator)
 	}
 	n.left = operands[0]
 	if len(operands) == 2 {
@@ -274,12 +274,12 @@ func (t *translation) operand(term *ast.Term) (operand, error) {
 	ref, ok := term.Value.(ast.Ref)
 	if !ok {
 		if !term.IsGround() {
-			return operand{}, fmt.Errorf("%v: a variable does not translate", term)
+			return operand{}, fmt.Errorf("%v: a variable cannot be translated to SQL", term)
 		}
 		return operand{value: term.Value}, nil
 	}
 	if !ref.IsGround() || len(ref) < 3 || !ref[0].Equal(ast.InputRootDocument) {
-		return operand{}, fmt.Errorf("%v does not translate", ref)
+		return operand{}, fmt.Errorf("%v cannot be translated to SQL", ref)
 	}
 	switch head, _ := ref[1].Value.(ast.String); head {
 	case "actor":

@@ -82,7 +82,7 @@ func (c *contents) runTests(ctx context.Context) (TestReport, error) {
 		}
 	}
 	sort.Strings(report.Failed)
-	report.cover(covered.Report(f.modules), rules)
+	report.addCoverage(covered.Report(f.modules), rules)
 	return report, nil
 }
 
@@ -101,7 +101,8 @@ func failedCases(result *tester.Result) string {
 	return ": " + strings.Join(names, ", ")
 }
 
-func (r *TestReport) cover(report cover.Report, rules map[string]bool) {
+// addCoverage adds the coverage of the rules to the report.
+func (r *TestReport) addCoverage(report cover.Report, rules map[string]bool) {
 	lines, hit := 0, 0
 	for name, file := range report.Files {
 		if !rules[name] {

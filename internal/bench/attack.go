@@ -22,9 +22,9 @@ const (
 	floodClients  = 64
 	importClients = 8
 	importBlocks  = 39
-	// refusedPause is how long a client waits after a rejected request, a tenth of
+	// rejectedPause is how long a client waits after a rejected request, a tenth of
 	// the usual Retry-After.
-	refusedPause = 100 * time.Millisecond
+	rejectedPause = 100 * time.Millisecond
 )
 
 func attackNames() []string { return []string{"locked-row", "imports", "flood"} }
@@ -35,7 +35,7 @@ type attacker struct {
 	client         *http.Client
 	token, project string
 	tasks          []string
-	sent, refused  atomic.Int64
+	sent, rejected atomic.Int64
 }
 
 // attack loads the server as acme until its standard input ends.
@@ -82,7 +82,7 @@ func attack(ctx context.Context, name, infoFile string) error {
 			clients.Go(func() {
 				a.repeat(ctx, func(n int) {
 					if i%2 == 0 {
-						a.ask(ctx, "GET", "/api/projects/"+a.project+"/tasks?limit=50", nil)
+						a.sendJSON(ctx, "GET", "/api/projects/"+a.project+"/tasks?limit=50", nil)
 					} else {
 						a.change(ctx, a.tasks[(i*7+n)%len(a.tasks)])
 					}
@@ -96,7 +96,7 @@ func attack(ctx context.Context, name, infoFile string) error {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	cancel()
 	clients.Wait()
-	fmt.Fprintf(os.Stderr, "    %s: %d requests, %d of them rejected\n", name, a.sent.Load(), a.refused.Load())
+	fmt.Fprintf(os.Stderr, "    %s: %d requests, %d of them rejected\n", name, a.sent.Load(), a.rejected.Load())
 	return nil
 }
 
@@ -123,11 +123,11 @@ func (a *attacker) repeat(ctx context.Context, f func(n int)) {
 }
 
 func (a *attacker) change(ctx context.Context, task string) {
-	a.ask(ctx, "PATCH", "/api/projects/"+a.project+"/tasks/"+task, map[string]any{"description": time.Now().String()})
+	a.sendJSON(ctx, "PATCH", "/api/projects/"+a.project+"/tasks/"+task, map[string]any{"description": time.Now().String()})
 }
 
-// ask sends a request with in as JSON, or without a body if in is nil.
-func (a *attacker) ask(ctx context.Context, method, path string, in any) {
+// sendJSON sends a request with in as JSON, or without a body if in is nil.
+func (a *attacker) sendJSON(ctx context.Context, method, path string, in any) {
 	body, err := json.Marshal(in)
 	if err != nil || in == nil {
 		body = nil
@@ -155,6 +155,6 @@ func (a *attacker) send(ctx context.Context, method, path string, body []byte) {
 			return
 		}
 	}
-	a.refused.Add(1)
-	time.Sleep(refusedPause)
+	a.rejected.Add(1)
+	time.Sleep(rejectedPause)
 }

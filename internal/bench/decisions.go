@@ -47,7 +47,7 @@ func decisions(ctx context.Context, r *report) error {
 		}
 		resource := c.resource
 		base := measure(func() { hand.decide(w.permission, &resource) })
-		if err := r.beside("decision/"+c.name+"/go-by-hand", base, "", nil); err != nil {
+		if err := r.addComparison("decision/"+c.name+"/go-by-hand", base, "", nil); err != nil {
 			return err
 		}
 		for _, e := range []struct {
@@ -58,7 +58,7 @@ func decisions(ctx context.Context, r *report) error {
 			{"cedar-go", func() { ced.decide(c.name) }},
 			{"casbin", func() { _, _ = cas.decide(w.permission, resource) }},
 		} {
-			if err := r.beside("decision/"+c.name+"/"+e.name, measure(e.f), "go-by-hand", &base); err != nil {
+			if err := r.addComparison("decision/"+c.name+"/"+e.name, measure(e.f), "go-by-hand", &base); err != nil {
 				return err
 			}
 		}
@@ -82,5 +82,5 @@ func filters(ctx context.Context, r *report, engine *authz.Engine, subject *auth
 			f.AddTo(map[string]any{})
 		}
 	})
-	return r.beside("filter/bind", m, "", nil)
+	return r.addComparison("filter/bind", m, "", nil)
 }

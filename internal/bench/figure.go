@@ -55,9 +55,9 @@ func measure(f func()) measured {
 	return best
 }
 
-// beside adds the time and the allocations of a measurement, and compares the time with a
-// baseline.
-func (r *report) beside(name string, m measured, baseline string, base *measured) error {
+// addComparison adds the time and the allocations of a measurement, and compares the time
+// with a baseline.
+func (r *report) addComparison(name string, m measured, baseline string, base *measured) error {
 	f := figure{Name: name, Value: m.nanos, Unit: "ns/op"}
 	if base != nil {
 		f.Baseline, f.BaselineValue = baseline, &base.nanos

@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string) error {
 		case "scale":
 			err = scale(ctx, r)
 		case "neighbor":
-			err = neighbor(ctx, r)
+			err = measureNeighbor(ctx, r)
 		default:
 			err = fmt.Errorf("unknown part %q; known parts: decisions, tokens, routes, scale, neighbor", part)
 		}

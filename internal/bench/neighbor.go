@@ -27,11 +27,11 @@ const (
 	victimTasks = 100
 )
 
-// neighbor measures how one tenant affects another: the latency of globex while acme is
-// idle and during each attack by acme. All phases run against one `ptd dev` process over
+// measureNeighbor measures how one tenant affects another: the latency of globex while acme
+// is idle and during each attack by acme. All phases run against one `ptd dev` process over
 // HTTP. The attacks run in a separate process. The phases alternate, so that all of them
 // run under the same conditions.
-func neighbor(ctx context.Context, r *report) error {
+func measureNeighbor(ctx context.Context, r *report) error {
 	server, err := startServer(ctx)
 	if err != nil {
 		return err
@@ -80,9 +80,9 @@ func neighborFigures(r *report, phase string, took map[string][]time.Duration, f
 		name string
 		at   float64
 	}{{"p50", 0.50}, {"p99", 0.99}} {
-		f := figure{Name: name + "/" + q.name, Value: millis(took[phase], q.at), Unit: "ms"}
+		f := figure{Name: name + "/" + q.name, Value: quantileMillis(took[phase], q.at), Unit: "ms"}
 		if phase != "" {
-			base := millis(took[""], q.at)
+			base := quantileMillis(took[""], q.at)
 			f.Baseline, f.BaselineValue = "unloaded", &base
 		}
 		if err := r.add(f); err != nil {
@@ -270,7 +270,7 @@ func (v *victim) measure(ctx context.Context, length time.Duration, failed map[s
 		err := call(ctx, method, url, v.token, in, nil)
 		took = append(took, time.Since(began))
 		if err != nil {
-			failed[method+": "+short(err, url)]++
+			failed[method+": "+shortenError(err, url)]++
 		}
 		time.Sleep(victimPause)
 	}
@@ -280,8 +280,8 @@ func (v *victim) measure(ctx context.Context, length time.Duration, failed map[s
 	return took, nil
 }
 
-// short returns an error's text without the parts that differ between requests.
-func short(err error, url string) string {
+// shortenError returns an error's text without the parts that differ between requests.
+func shortenError(err error, url string) string {
 	text := strings.ReplaceAll(err.Error(), url, "…")
 	if i := strings.Index(text, `,"requestId"`); i >= 0 {
 		text = text[:i]

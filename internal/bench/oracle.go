@@ -11,7 +11,7 @@ type oracle struct {
 	inProject      map[string]map[string]bool
 	inOrganisation map[string]map[string]bool
 	own            map[string]bool
-	refused        bool
+	rejected       bool
 }
 
 func rankOf(tier string) int {
@@ -42,7 +42,7 @@ func newOracle(w world) *oracle {
 }
 
 func (o *oracle) decide(permission string, r *authz.Resource) bool {
-	if o.refused || r.Tenant != o.tenant || r.Classification == "" || rankOf(r.Classification) > o.rank {
+	if o.rejected || r.Tenant != o.tenant || r.Classification == "" || rankOf(r.Classification) > o.rank {
 		return false
 	}
 	return o.tenantWide[permission] || o.inProject[permission][r.Project] || o.inOrganisation[permission][r.Organisation] ||

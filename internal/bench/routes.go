@@ -49,7 +49,7 @@ func routes(ctx context.Context, r *report) error {
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- d.Run(ctx) }()
-	token, tenant, project, err := furnish(ctx, d.Info())
+	token, tenant, project, err := prepareProject(ctx, d.Info())
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func routes(ctx context.Context, r *report) error {
 	defer bare.close()
 	full := d.Info().BaseURL + "/api/projects/" + project + "/tasks?limit=50"
 	plain := bare.url + "/bare/" + tenant + "/" + project
-	if err := sameRows(ctx, full, token, plain); err != nil {
+	if err := requireSameTasks(ctx, full, token, plain); err != nil {
 		return err
 	}
 	var fullRates, bareRates []float64
@@ -88,9 +88,9 @@ func routes(ctx context.Context, r *report) error {
 	return <-done
 }
 
-// furnish logs in as acme's project manager and creates a project with tasks.
-func furnish(ctx context.Context, info dev.Info) (token, tenant, project string, err error) {
-	token, tenant, project, err = furnishProject(ctx, info)
+// prepareProject logs in as acme's project manager and creates a project with tasks.
+func prepareProject(ctx context.Context, info dev.Info) (token, tenant, project string, err error) {
+	token, tenant, project, err = createProject(ctx, info)
 	if err != nil {
 		return "", "", "", err
 	}
@@ -106,8 +106,8 @@ func furnish(ctx context.Context, info dev.Info) (token, tenant, project string,
 	return token, tenant, project, nil
 }
 
-// furnishProject logs in as acme's project manager and creates a project.
-func furnishProject(ctx context.Context, info dev.Info) (token, tenant, project string, err error) {
+// createProject logs in as acme's project manager and creates a project.
+func createProject(ctx context.Context, info dev.Info) (token, tenant, project string, err error) {
 	var login struct{ Token, TenantID string }
 	for _, t := range info.Tenants {
 		for _, u := range t.Users {
@@ -237,8 +237,8 @@ type bareTask struct {
 	CompletedAt    *time.Time `db:"completed_at" json:"completedAt,omitempty"`
 }
 
-// sameRows verifies that both routes return the same fifty tasks.
-func sameRows(ctx context.Context, full, token, plain string) error {
+// requireSameTasks verifies that both routes return the same fifty tasks.
+func requireSameTasks(ctx context.Context, full, token, plain string) error {
 	var a, b struct {
 		Items []struct{ ID, Title, Status string }
 	}

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// tasksOfATenant is the number of tasks of every tenant, including the measured one, at
+	// tasksPerTenant is the number of tasks of every tenant, including the measured one, at
 	// both sizes: only the surrounding table grows.
-	tasksOfATenant = 1000
+	tasksPerTenant = 1000
 	smallTenants   = 10
 	largeTenants   = 1000
 	scaleRounds    = 10
@@ -87,7 +87,7 @@ func compare(ctx context.Context, r *report, l scaledList, small, large *site) e
 			return errors.New("the plan scans a whole table")
 		}
 	}
-	before, err := large.sequential(ctx)
+	before, err := large.countSequentialScans(ctx)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func compare(ctx context.Context, r *report, l scaledList, small, large *site) e
 	for range scaleRounds {
 		for _, s := range []*site{small, large} {
 			for range asksOfARound {
-				d, err := s.ask(ctx, l)
+				d, err := s.measureRequest(ctx, l)
 				if err != nil {
 					return err
 				}
@@ -103,7 +103,7 @@ func compare(ctx context.Context, r *report, l scaledList, small, large *site) e
 			}
 		}
 	}
-	after, err := large.sequential(ctx)
+	after, err := large.countSequentialScans(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,9 +116,9 @@ func compare(ctx context.Context, r *report, l scaledList, small, large *site) e
 		name string
 		at   float64
 	}{{"p50", 0.50}, {"p99", 0.99}} {
-		base := millis(took[small], q.at)
+		base := quantileMillis(took[small], q.at)
 		f := figure{
-			Name: "scale/" + strings.ReplaceAll(l.name, " ", "-") + "/" + q.name, Value: millis(took[large], q.at), Unit: "ms",
+			Name: "scale/" + strings.ReplaceAll(l.name, " ", "-") + "/" + q.name, Value: quantileMillis(took[large], q.at), Unit: "ms",
 			Baseline: "10,000 tasks", BaselineValue: &base,
 		}
 		if err := r.add(f); err != nil {
@@ -128,7 +128,8 @@ func compare(ctx context.Context, r *report, l scaledList, small, large *site) e
 	return nil
 }
 
-func millis(sorted []time.Duration, at float64) float64 {
+// quantileMillis returns a quantile of sorted durations in milliseconds.
+func quantileMillis(sorted []time.Duration, at float64) float64 {
 	return float64(sorted[int(at*float64(len(sorted)-1))].Microseconds()) / 1000
 }
 
@@ -164,14 +165,14 @@ func newSite(ctx context.Context, r *report, tenants int) (_ *site, err error) {
 	if s.db, err = pgx.Connect(ctx, s.dev.Info().DirectURL); err != nil {
 		return s, err
 	}
-	if s.token, s.tenant, s.project, err = furnishProject(ctx, s.dev.Info()); err != nil {
+	if s.token, s.tenant, s.project, err = createProject(ctx, s.dev.Info()); err != nil {
 		return s, err
 	}
 	began := time.Now()
 	if err := s.fill(ctx); err != nil {
 		return s, err
 	}
-	fmt.Fprintf(r.notes, "%d tenants, %d tasks: filled in %s\n", tenants, tenants*tasksOfATenant, time.Since(began).Round(time.Second))
+	fmt.Fprintf(r.notes, "%d tenants, %d tasks: filled in %s\n", tenants, tenants*tasksPerTenant, time.Since(began).Round(time.Second))
 	return s, nil
 }
 
@@ -193,7 +194,7 @@ func (s *site) fill(ctx context.Context) error {
 		}
 	}
 	for _, sql := range []string{tasksSQL, dependenciesSQL, decisionsSQL, leasesSQL, delegationsSQL, issuesSQL} {
-		if _, err := s.db.Exec(ctx, sql, pgx.StrictNamedArgs{"each": tasksOfATenant / 10}); err != nil {
+		if _, err := s.db.Exec(ctx, sql, pgx.StrictNamedArgs{"each": tasksPerTenant / 10}); err != nil {
 			return err
 		}
 	}
@@ -309,8 +310,8 @@ WITH epic AS (
 )
 SELECT id::text FROM epic`
 
-// ask sends one request and returns the duration of the response.
-func (s *site) ask(ctx context.Context, l scaledList) (time.Duration, error) {
+// measureRequest sends one request and returns the duration of the response.
+func (s *site) measureRequest(ctx context.Context, l scaledList) (time.Duration, error) {
 	req, err := http.NewRequestWithContext(ctx, "GET", s.dev.Info().BaseURL+l.path(s), nil)
 	if err != nil {
 		return 0, err
@@ -333,8 +334,8 @@ func (s *site) ask(ctx context.Context, l scaledList) (time.Duration, error) {
 	return took, nil
 }
 
-// sequential counts the sequential scans of the tracker's tables.
-func (s *site) sequential(ctx context.Context) (int64, error) {
+// countSequentialScans counts the sequential scans of the tracker's tables.
+func (s *site) countSequentialScans(ctx context.Context) (int64, error) {
 	// A backend reports its counters after it has been idle for a short time.
 	time.Sleep(1500 * time.Millisecond)
 	var n int64
@@ -370,7 +371,7 @@ func (s *site) plan(ctx context.Context, l scaledList) (string, error) {
 	}
 	// The first requests meet terminated connections.
 	for try := 0; ; try++ {
-		if _, err = s.ask(ctx, l); err == nil || try == 10 {
+		if _, err = s.measureRequest(ctx, l); err == nil || try == 10 {
 			break
 		}
 	}
@@ -381,7 +382,7 @@ func (s *site) plan(ctx context.Context, l scaledList) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := s.ask(ctx, l); err != nil {
+	if _, err := s.measureRequest(ctx, l); err != nil {
 		return "", err
 	}
 	time.Sleep(100 * time.Millisecond)

@@ -28,12 +28,12 @@ func tokens(r *report) error {
 	if _, err := plain.Verify(text, token.APIKey); err != nil {
 		return err
 	}
-	if err := r.beside("token/issue", measure(func() { _, _ = plain.Issue(claims, token.APIKey) }), "", nil); err != nil {
+	if err := r.addComparison("token/issue", measure(func() { _, _ = plain.Issue(claims, token.APIKey) }), "", nil); err != nil {
 		return err
 	}
 	base := measure(func() { _, _ = plain.Verify(text, token.APIKey) })
-	if err := r.beside("token/verify", base, "", nil); err != nil {
+	if err := r.addComparison("token/verify", base, "", nil); err != nil {
 		return err
 	}
-	return r.beside("token/verify-cached", measure(func() { _, _ = cached.Verify(text, token.APIKey) }), "token/verify", &base)
+	return r.addComparison("token/verify-cached", measure(func() { _, _ = cached.Verify(text, token.APIKey) }), "token/verify", &base)
 }

@@ -111,7 +111,7 @@ func (o *loginOptions) run(ctx context.Context, _ []string) error {
 		o.inv.warn("the connection to %s is not encrypted: others can read the credential; use https", s.baseURL)
 	}
 	return o.inv.show(ctx, view{data: in, markdown: func(d *markdown.Doc) {
-		d.Line(fmt.Sprintf("Logged in to %s as %s until %s (profile %s).", in.BaseURL, first(in.User.Email, string(in.User.ID)), formatTime(in.ExpiresAt), in.Profile))
+		d.Line(fmt.Sprintf("Logged in to %s as %s until %s (profile %s).", in.BaseURL, firstNonEmpty(in.User.Email, string(in.User.ID)), formatTime(in.ExpiresAt), in.Profile))
 	}})
 }
 
@@ -237,9 +237,9 @@ func (inv *invocation) showStatus(ctx context.Context, s settings, me *identity.
 		inv.warn("the key expires in %s; issue a new one", daysText(left))
 	}
 	return inv.show(ctx, view{data: out, markdown: func(d *markdown.Doc) {
-		d.Heading(1, first(me.User.DisplayName, me.User.Email, string(me.User.ID)))
+		d.Heading(1, firstNonEmpty(me.User.DisplayName, me.User.Email, string(me.User.ID)))
 		d.Field("User", strings.TrimSpace(string(me.User.ID)+" "+me.User.Email))
-		d.Field("Kind", first(me.User.IntegrationKey, me.User.PrincipalKind))
+		d.Field("Kind", firstNonEmpty(me.User.IntegrationKey, me.User.PrincipalKind))
 		d.Field("Tenant", fmt.Sprintf("%s (%s, %s)", me.TenantSlug, me.TenantName, me.TenantID))
 		d.Field("Organisation", string(me.OrganisationID))
 		d.Field("Roles", strings.Join(me.Roles, ", "))
@@ -351,7 +351,7 @@ func newSwitchCmd(inv *invocation) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		out := switchOut{first(c.Current, config.DefaultProfile), profileNames(c)}
+		out := switchOut{firstNonEmpty(c.Current, config.DefaultProfile), profileNames(c)}
 		if len(args) == 1 {
 			if !slices.Contains(out.Profiles, args[0]) {
 				return unknownProfile(args[0], c)

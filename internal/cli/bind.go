@@ -68,7 +68,7 @@ func (inv *invocation) bindingPath(path []string) (string, error) {
 		return dir, nil
 	}
 	location := repo.Find(inv.Dir)
-	if path := first(location.Remote, location.Root, location.Dir); path != "" {
+	if path := firstNonEmpty(location.Remote, location.Root, location.Dir); path != "" {
 		return path, nil
 	}
 	return "", usagef("the current directory is unknown; name the path")
@@ -145,7 +145,7 @@ func (inv *invocation) findBinding(p *tracker.Project, path []string) (tracker.R
 		return r.ID == id || (wanted != "" && strings.EqualFold(repo.Normalize(r.Path), wanted))
 	})
 	if i < 0 {
-		return tracker.RepoPath{}, usagef("%s is not bound to the project %s; pt find-project %s lists its bindings", first(wanted, string(id)), p.Prefix, p.Prefix)
+		return tracker.RepoPath{}, usagef("%s is not bound to the project %s; pt find-project %s lists its bindings", firstNonEmpty(wanted, string(id)), p.Prefix, p.Prefix)
 	}
 	return p.RepoPaths[i], nil
 }

@@ -288,7 +288,7 @@ func TestAuthStatus_ReportsExpiredKey(t *testing.T) {
 	if got := invoke(t, s, w, "auth", "status"); got.code != ExitAuthentication || !strings.Contains(got.err, "expired at 2026-11-19") {
 		t.Fatalf("auth status with an expired key: got %+v, want exit %d and the expiry date", got, ExitAuthentication)
 	}
-	s = serve(t, map[string]reply{"GET /api/auth/me": okReply(me(now.AddDate(0, 0, 60)))})
+	s = serve(t, map[string]reply{"GET /api/auth/me": okReply(meJSON(now.AddDate(0, 0, 60)))})
 	if got := invoke(t, s, environment{}, "auth", "status"); got.code != 0 || strings.Contains(got.err, "warning") {
 		t.Fatalf("key that expires in 60 days: got %+v, want no warning", got)
 	}

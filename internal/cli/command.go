@@ -73,7 +73,7 @@ type call[In any] struct {
 func newCall[In any](inv *invocation, o *op.Operation, f commandForm[In]) (*call[In], *cobra.Command) {
 	k := &call[In]{inv: inv, op: o, form: f}
 	v := reflect.ValueOf(&k.in).Elem()
-	use := first(f.name, o.Name)
+	use := firstNonEmpty(f.name, o.Name)
 	for _, part := range o.PathParts() {
 		if isFlag(f.flags, part) {
 			continue
@@ -92,7 +92,7 @@ func newCall[In any](inv *invocation, o *op.Operation, f commandForm[In]) (*call
 		k.hints = append(k.hints, a)
 	}
 	cmd := &cobra.Command{
-		Use: use, Short: first(f.short, strings.TrimSuffix(o.Summary, ".")), Example: f.example,
+		Use: use, Short: firstNonEmpty(f.short, strings.TrimSuffix(o.Summary, ".")), Example: f.example,
 		Args: cobra.RangeArgs(k.minArgs(), len(k.args)),
 	}
 	cmd.Long = k.long(cmd.Short)
@@ -131,7 +131,7 @@ func (k *call[In]) mayOmitProject() bool {
 }
 
 func (k *call[In]) long(short string) string {
-	text := first(k.form.long, k.op.Description)
+	text := firstNonEmpty(k.form.long, k.op.Description)
 	parts := []string{short + "."}
 	if k.form.long != "" {
 		parts = nil
@@ -366,7 +366,7 @@ func (k *call[In]) confirmDestructive(ctx context.Context, c *client.Client) err
 		return nil
 	}
 	last := k.args[len(k.args)-1]
-	name := first(last.foundName, last.typed)
+	name := firstNonEmpty(last.foundName, last.typed)
 	if k.form.recordName != nil && last.foundName == "" {
 		var err error
 		if name, err = k.form.recordName(ctx, c, &k.in); err != nil {
@@ -461,7 +461,7 @@ type deleteOut struct {
 // newDeleteCmd returns the command for an operation that deletes a record. kind is the
 // kind of record, for messages.
 func newDeleteCmd[In any](inv *invocation, o op.Op[In, op.None], kind string, f commandForm[In]) *cobra.Command {
-	f.question = first(f.question, "Delete the "+kind+" %s permanently?")
+	f.question = firstNonEmpty(f.question, "Delete the "+kind+" %s permanently?")
 	k, cmd := newCall(inv, o.Operation, f)
 	return inv.setRun(cmd, reflect.TypeFor[deleteOut](), func(ctx context.Context, args []string) error {
 		c, err := k.prepare(ctx, args)
@@ -476,6 +476,8 @@ func newDeleteCmd[In any](inv *invocation, o op.Op[In, op.None], kind string, f 
 		if k.args[0].kind == hintProject && len(k.args) > 1 {
 			out.ProjectID = op.UUID(k.args[0].text())
 		}
-		return inv.show(ctx, view{data: out, markdown: func(d *markdown.Doc) { d.Line("Deleted the " + kind + " " + first(last.foundName, last.typed) + ".") }})
+		return inv.show(ctx, view{data: out, markdown: func(d *markdown.Doc) {
+			d.Line("Deleted the " + kind + " " + firstNonEmpty(last.foundName, last.typed) + ".")
+		}})
 	})
 }

@@ -47,7 +47,7 @@ func showCriterion(d *markdown.Doc, c *tracker.Criterion) {
 	d.Field("ID", string(c.ID))
 	d.Field("Deliverable", string(c.DeliverableID))
 	d.Field("Task", string(c.TaskID))
-	d.Field("Met", first(yesOrEmpty(c.Met), "no"))
+	d.Field("Met", firstNonEmpty(yesOrEmpty(c.Met), "no"))
 	if c.MetAt != nil {
 		d.Field("Recorded", formatTime(*c.MetAt)+" by "+string(c.MetBy))
 	}

@@ -64,7 +64,7 @@ var delegationTable = table[tracker.Delegation]{
 }
 
 func delegationScope(g *tracker.Delegation) string {
-	return strings.TrimSpace(g.Scope + " " + first(string(g.ProjectID), string(g.InitiativeID)))
+	return strings.TrimSpace(g.Scope + " " + firstNonEmpty(string(g.ProjectID), string(g.InitiativeID)))
 }
 
 func showDelegation(d *markdown.Doc, g *tracker.Delegation) {

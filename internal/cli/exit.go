@@ -132,8 +132,8 @@ func (inv *invocation) reportError(err error, args []string) int {
 	p := newErrorReport(err, code)
 	// If the command line could not be parsed, the flags are not set yet.
 	if inv.wantsJSON() || (!inv.started && slices.Contains(args, "--json")) {
-		doc, merr := json.Marshal(map[string]errorReport{"error": p}, json.Deterministic(true))
-		if merr == nil {
+		doc, marshalErr := json.Marshal(map[string]errorReport{"error": p}, json.Deterministic(true))
+		if marshalErr == nil {
 			fmt.Fprintf(inv.Err, "%s\n", text.JSON(doc))
 			return code
 		}

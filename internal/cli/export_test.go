@@ -23,7 +23,7 @@ func TestExport_ReplacesFileAtomically(t *testing.T) {
 		t.Fatalf("export whose second page fails: got %+v, want exit %d", got, ExitError)
 	}
 	files, err := os.ReadDir(dir)
-	if text, rerr := os.ReadFile(name); err != nil || rerr != nil || string(text) != "before\n" || len(files) != 1 {
+	if text, readErr := os.ReadFile(name); err != nil || readErr != nil || string(text) != "before\n" || len(files) != 1 {
 		t.Fatalf("after a failed export: got %q, files %v, %v, want the previous content and one file", text, files, err)
 	}
 	all[second] = secondPage

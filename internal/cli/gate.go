@@ -106,13 +106,13 @@ var reviewTable = table[tracker.GateReview]{
 		{name: "Reviewer", value: func(r *tracker.GateReview) string { return string(r.Reviewer) }},
 		{name: "Vote", value: func(r *tracker.GateReview) string { return r.Vote }},
 		{name: "Reason", value: func(r *tracker.GateReview) string { return r.Reason }},
-		{name: "Met", value: func(r *tracker.GateReview) string { return findings(r, true) }, optional: true},
-		{name: "Not met", value: func(r *tracker.GateReview) string { return findings(r, false) }, optional: true},
+		{name: "Met", value: func(r *tracker.GateReview) string { return criteriaByResult(r, true) }, optional: true},
+		{name: "Not met", value: func(r *tracker.GateReview) string { return criteriaByResult(r, false) }, optional: true},
 		{name: "When", value: func(r *tracker.GateReview) string { return formatTime(r.ReviewedAt) }},
 	},
 }
 
-func findings(r *tracker.GateReview, met bool) string {
+func criteriaByResult(r *tracker.GateReview, met bool) string {
 	var texts []string
 	for _, f := range r.Criteria {
 		if f.Met == met {

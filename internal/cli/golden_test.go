@@ -32,7 +32,7 @@ const (
 	keyJSON     = `"id":"` + keyID + `","jti":"` + keyID + `","label":"ci","owner":"` + worker + `","tenantId":"` + acme + `","kind":"SERVICE","expiry":"2027-02-18T12:00:00Z","createdBy":"` + worker + `","createdAt":"2026-11-20T12:00:00Z"`
 )
 
-func me(expires time.Time) string {
+func meJSON(expires time.Time) string {
 	return `{"user":` + personJSON + `,"tenantId":"` + acme + `","tenantSlug":"acme","tenantName":"Acme","tenantType":"STANDARD","organisationId":"` + org +
 		`","roles":["Admin","Member"],"clearance":"SECRET","tokenKind":"api_key","tokenTenantId":"` + acme + `","tokenId":"` + keyID + `","expiresAt":"` + expires.Format(time.RFC3339) + `"}`
 }
@@ -60,7 +60,7 @@ func routes() map[string]reply {
 		"DELETE /api/projects/" + apollo + "/tasks/APOLLO-17": {status: 204},
 		"GET /api/auth/organisations":                         okReply(`{"items":[{"organisationId":"` + org + `","name":"Acme\u0007 Works","tenantId":"` + acme + `","tenantSlug":"acme","tenantName":"Acme","default":true},{"tenantId":"` + taskID + `","name":"","tenantSlug":"globex","tenantName":"Globex","default":false}],"degraded":true}`),
 		"GET /api/auth/permissions":                           okReply(`{"tenantId":"` + acme + `","permissions":[{"name":"task.update","description":"Change tasks.","tenant":false,"organisations":[],"projects":["` + apollo + `"]},{"name":"tasks.read","description":"Read tasks.","tenant":true,"organisations":[],"projects":[]}]}`),
-		"GET /api/auth/me":                                    okReply(me(now.AddDate(0, 0, 10))),
+		"GET /api/auth/me":                                    okReply(meJSON(now.AddDate(0, 0, 10))),
 		"POST /api/auth/password-reset":                       {status: 204},
 		"POST /api/auth/password-reset-request":               {status: 202, body: "{}"},
 		"POST /api/auth/login":                                okReply(`{"token":"` + token("pt-session+jwt", now.Add(12*time.Hour)) + `","expiresAt":"2026-11-21T00:00:00Z","tenantId":"` + acme + `","user":` + personJSON + `}`),

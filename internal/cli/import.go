@@ -104,7 +104,7 @@ func (o *importOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	im := &importer{
-		inv: o.inv, client: c, project: id, size: size, start: o.inv.Clock.Now(), key: first(o.key, client.NewID()),
+		inv: o.inv, client: c, project: id, size: size, start: o.inv.Clock.Now(), key: firstNonEmpty(o.key, client.NewID()),
 		out: importOut{ProjectID: id, Failures: []failedInput{}},
 	}
 	runErr := im.run(ctx, file)

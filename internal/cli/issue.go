@@ -96,7 +96,7 @@ func showIssue(d *markdown.Doc, i *tracker.Issue) {
 	d.Field("First response", optionalTime(i.FirstRespondedAt))
 	d.Field("Resolve by", formatDeadline(i.ResolutionDueAt, i.ResolutionOverdue))
 	d.Field("Resolved", optionalTime(i.ResolvedAt))
-	d.Field("Promoted to", first(i.PromotedTaskKey, string(i.PromotedTaskID)))
+	d.Field("Promoted to", firstNonEmpty(i.PromotedTaskKey, string(i.PromotedTaskID)))
 	d.Field("Created", formatTime(i.CreatedAt)+" by "+string(i.CreatedBy))
 	d.Field("Updated", formatTime(i.UpdatedAt))
 	d.Quote(i.Description)

@@ -34,7 +34,7 @@ var runTable = table[tracker.AgentRunSummary]{
 		{name: "Agent", value: func(r *tracker.AgentRunSummary) string { return string(r.Agent) }},
 		{name: "Created", value: func(r *tracker.AgentRunSummary) string { return formatTime(r.CreatedAt) }},
 		{name: "Score", value: func(r *tracker.AgentRunSummary) string { return formatScore(r.Score) }, optional: true},
-		{name: "Summary", value: func(r *tracker.AgentRunSummary) string { return first(r.Summary, r.Error, r.Note) }},
+		{name: "Summary", value: func(r *tracker.AgentRunSummary) string { return firstNonEmpty(r.Summary, r.Error, r.Note) }},
 		{name: "ID", value: func(r *tracker.AgentRunSummary) string { return string(r.ID) }},
 	},
 }

@@ -29,8 +29,8 @@ type settings struct {
 	timeout   time.Duration
 }
 
-// first returns the first value that is not empty, or "".
-func first(values ...string) string {
+// firstNonEmpty returns the first value that is not empty, or "".
+func firstNonEmpty(values ...string) string {
 	for _, v := range values {
 		if v != "" {
 			return v
@@ -45,20 +45,20 @@ func (inv *invocation) settings() (settings, error) {
 	if err != nil {
 		return settings{}, err
 	}
-	s := settings{profile: first(inv.flags.profile, inv.Getenv("PT_PROFILE"), conf.Current, config.DefaultProfile)}
+	s := settings{profile: firstNonEmpty(inv.flags.profile, inv.Getenv("PT_PROFILE"), conf.Current, config.DefaultProfile)}
 	if err := config.CheckProfile(s.profile); err != nil {
 		return settings{}, usagef("profile %q: %w", s.profile, err)
 	}
 	p := conf.Profiles[s.profile]
-	s.baseURL = first(inv.Getenv("PT_BASE_URL"), p.BaseURL, defaultBaseURL)
+	s.baseURL = firstNonEmpty(inv.Getenv("PT_BASE_URL"), p.BaseURL, defaultBaseURL)
 	base, err := client.ParseBaseURL(s.baseURL)
 	if err != nil {
 		return settings{}, usagef("PT_BASE_URL %q: %w", s.baseURL, err)
 	}
 	s.baseURL = base.String()
-	s.org = first(inv.flags.org, inv.Getenv("PT_ORG"), p.Org)
-	s.project = first(inv.Getenv("PT_PROJECT"), p.Project)
-	if s.timeout, err = parseTimeout(first(inv.flags.timeout, inv.Getenv("PT_TIMEOUT"))); err != nil {
+	s.org = firstNonEmpty(inv.flags.org, inv.Getenv("PT_ORG"), p.Org)
+	s.project = firstNonEmpty(inv.Getenv("PT_PROJECT"), p.Project)
+	if s.timeout, err = parseTimeout(firstNonEmpty(inv.flags.timeout, inv.Getenv("PT_TIMEOUT"))); err != nil {
 		return settings{}, err
 	}
 	return s, inv.readCredential(&s)
@@ -91,7 +91,7 @@ func parseTimeout(value string) (time.Duration, error) {
 		return client.DefaultTimeout, nil
 	}
 	d, err := time.ParseDuration(value)
-	if n, nerr := strconv.Atoi(value); nerr == nil {
+	if n, parseErr := strconv.Atoi(value); parseErr == nil {
 		d, err = time.Duration(n)*time.Second, nil
 	}
 	if err != nil || d <= 0 || d > 24*time.Hour {
@@ -117,7 +117,7 @@ const createsProfile = "creates-profile"
 // exist. It runs before every command, so that a misspelled profile never makes a command
 // use other settings.
 func (inv *invocation) checkProfile(cmd *cobra.Command, _ []string) error {
-	name := first(inv.flags.profile, inv.Getenv("PT_PROFILE"))
+	name := firstNonEmpty(inv.flags.profile, inv.Getenv("PT_PROFILE"))
 	if name == "" || cmd.Annotations[createsProfile] != "" {
 		return nil
 	}

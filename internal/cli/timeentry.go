@@ -94,7 +94,7 @@ var timeTable = table[tracker.TimeEntry]{
 		{name: "Minutes", value: func(e *tracker.TimeEntry) string { return strconv.Itoa(e.Minutes) }},
 		{name: "User", value: func(e *tracker.TimeEntry) string { return string(e.UserID) }},
 		{name: "Record", value: func(e *tracker.TimeEntry) string {
-			return first(string(e.TaskID), string(e.IssueID), string(e.ProjectID))
+			return firstNonEmpty(string(e.TaskID), string(e.IssueID), string(e.ProjectID))
 		}},
 		{name: "Note", value: func(e *tracker.TimeEntry) string { return e.Note }},
 		{name: "Billable", value: func(e *tracker.TimeEntry) string { return yesOrEmpty(e.Billable) }},

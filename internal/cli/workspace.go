@@ -18,7 +18,7 @@ func newWorkspaceCmd(inv *invocation) *cobra.Command {
 }
 
 func showWorkspace(d *markdown.Doc, w *tracker.Workspace) {
-	d.Heading(1, first(w.User.DisplayName, w.User.Email, string(w.User.ID)))
+	d.Heading(1, firstNonEmpty(w.User.DisplayName, w.User.Email, string(w.User.ID)))
 	d.Field("User", strings.TrimSpace(string(w.User.ID)+" "+w.User.Email))
 	d.Field("Kind", w.User.PrincipalKind)
 	d.Field("Tenant", string(w.User.TenantID))

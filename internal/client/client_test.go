@@ -61,7 +61,7 @@ func start(t *testing.T, cfg Config, h http.HandlerFunc) *Client {
 	return c
 }
 
-func answer(w http.ResponseWriter, status int, body string) {
+func writeReply(w http.ResponseWriter, status int, body string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	io.WriteString(w, body)
@@ -83,7 +83,7 @@ func TestDo_SendsRequestAndDecodesOutput(t *testing.T) {
 		if r.URL.EscapedPath() != "/api/things/a%2Fb" || r.URL.Query().Get("query") != "x&y" {
 			t.Errorf("URL: got %s?%s, want the escaped id in the path and the escaped query", r.URL.EscapedPath(), r.URL.RawQuery)
 		}
-		answer(w, 200, `{"id":"a/b","name":"N","later":true}`)
+		writeReply(w, 200, `{"id":"a/b","name":"N","later":true}`)
 	})
 	got, err := Do(t.Context(), c, getThing, &thingIn{ID: "a/b", Query: "x&y"})
 	if err != nil || got.Name != "N" {
@@ -93,7 +93,7 @@ func TestDo_SendsRequestAndDecodesOutput(t *testing.T) {
 
 func TestDo_DecodesErrorEnvelope(t *testing.T) {
 	t.Parallel()
-	c := start(t, Config{}, func(w http.ResponseWriter, _ *http.Request) { answer(w, 403, envelopeText) })
+	c := start(t, Config{}, func(w http.ResponseWriter, _ *http.Request) { writeReply(w, 403, envelopeText) })
 	_, err := Do(t.Context(), c, getThing, &thingIn{ID: "1"})
 	f := fault.From(err)
 	if f.Code != fault.CodeForbidden || f.Permission != "thing.read" || f.Reason != "R" || f.Field != "f" || f.Details["n"] != 1.0 ||
@@ -130,7 +130,7 @@ func TestDo_RecognizesForeignResponses(t *testing.T) {
 				for k, v := range tc.header {
 					w.Header().Set(k, v)
 				}
-				answer(w, tc.status, tc.body)
+				writeReply(w, tc.status, tc.body)
 			})
 			_, err := Do(t.Context(), c, getThing, &thingIn{ID: "1"})
 			f, r := fault.From(err), ResponseErrorOf(err)
@@ -184,7 +184,7 @@ func TestDo_RetriesRepeatableRequests(t *testing.T) {
 				if tc.status == 400 {
 					body = "{}"
 				}
-				answer(w, tc.status, body)
+				writeReply(w, tc.status, body)
 			})
 			if err := tc.do(t.Context(), c); err == nil {
 				t.Fatal("want an error")
@@ -254,7 +254,7 @@ func TestDo_UnreachableServer(t *testing.T) {
 func TestTrace_OmitsTokenAndQuery(t *testing.T) {
 	t.Parallel()
 	var trace bytes.Buffer
-	c := start(t, Config{Trace: &trace}, func(w http.ResponseWriter, _ *http.Request) { answer(w, 403, envelopeText) })
+	c := start(t, Config{Trace: &trace}, func(w http.ResponseWriter, _ *http.Request) { writeReply(w, 403, envelopeText) })
 	_, err := Do(t.Context(), c, getThing, &thingIn{ID: "1", Query: "private words"})
 	line := trace.String()
 	for _, want := range []string{"GET /api/things/1 403 ", "ms request-id="} {
@@ -278,7 +278,7 @@ func TestClient_ReusesConnectionAndSendsNoCookies(t *testing.T) {
 			t.Error("a cookie was sent")
 		}
 		http.SetCookie(w, &http.Cookie{Name: "pt_session", Value: "x"})
-		answer(w, 200, `{"id":"1"}`)
+		writeReply(w, 200, `{"id":"1"}`)
 	})
 	for range 3 {
 		if err := read(t.Context(), c); err != nil {

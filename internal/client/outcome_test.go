@@ -86,7 +86,7 @@ func TestSend_LostResponses(t *testing.T) {
 					}
 					return
 				}
-				answer(w, now.status, now.body)
+				writeReply(w, now.status, now.body)
 			})
 			err := tc.do(t.Context(), c)
 			mu.Lock() // the handler of a closed connection may still run

@@ -32,22 +32,22 @@ func TestLog_StoresSubjectOncePerTenantAndDigest(t *testing.T) {
 	db := pgtest.New(t)
 	owner, reader := db.Owner(t), db.Pool(t, postgres.RoleIdentity)
 	ownTenant, other := uid.New(), uid.New()
-	shared, alone := snapshot(`{"subject":{"id":"shared"}}`), snapshot(`{"subject":{"id":"alone"}}`)
+	shared, unshared := snapshot(`{"subject":{"id":"shared"}}`), snapshot(`{"subject":{"id":"alone"}}`)
 	l := decisionlog.New(decisionlog.Config{Pool: db.Pool(t, postgres.RoleJobs), Batch: 4})
 	for n := range 20 {
 		r := record(ownTenant, n)
 		r.Credential = authz.CredentialID{Kind: authz.TokenSession, ID: string(uid.New())}
 		r.Subject = shared
 		if n == 7 {
-			r.Subject = alone
+			r.Subject = unshared
 		}
 		l.Record(r)
 	}
 	foreign := record(other, 99)
 	foreign.Subject = shared
 	l.Record(foreign)
-	nobody := record(ownTenant, 100)
-	l.Record(nobody)
+	withoutSubject := record(ownTenant, 100)
+	l.Record(withoutSubject)
 	writeQueued(t, l)
 	process := decisionlog.New(decisionlog.Config{Pool: db.Pool(t, postgres.RoleJobs)})
 	again := record(other, 101)
@@ -72,7 +72,7 @@ func TestLog_StoresSubjectOncePerTenantAndDigest(t *testing.T) {
 		want := shared
 		switch line.RequestID {
 		case "request-7":
-			want = alone
+			want = unshared
 		case "request-100":
 			want = nil
 		}

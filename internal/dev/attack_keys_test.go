@@ -14,7 +14,7 @@ type body = map[string]any
 // checkKeyRules verifies the four endpoints for API keys against the tables of the specification.
 func checkKeyRules(s *stage) {
 	const own, forService = "/api/auth/api-keys", "/api/auth/api-keys/service"
-	admin, manager, stranger := s.as("admin@acme.example"), s.as("project-manager@acme.example"), s.as("admin@globex.example")
+	admin, manager, otherTenantUser := s.loginAs("admin@acme.example"), s.loginAs("project-manager@acme.example"), s.loginAs("admin@globex.example")
 	service, foreign := s.user("acme", "multi-llm-review@acme.invalid"), s.user("globex", "multi-llm-review@globex.invalid")
 	issued := s.want(201, `"kind":"SERVICE"`, "POST", forService, admin, body{"label": "CI", "targetUserId": service})
 	bot := issued.field(s.t, "token")
@@ -22,7 +22,7 @@ func checkKeyRules(s *stage) {
 	iat, _ := c["iat"].(interface{ Int64() (int64, error) }).Int64()
 	exp, _ := c["exp"].(interface{ Int64() (int64, error) }).Int64()
 	if exp-iat != 90*86400 {
-		s.t.Errorf("a service key lives %d s, want 90 days", exp-iat)
+		s.t.Errorf("lifetime of a service key: got %d s, want 90 days", exp-iat)
 	}
 	for _, t := range []struct {
 		status      int
@@ -41,10 +41,10 @@ func checkKeyRules(s *stage) {
 		{404, "NOT_FOUND", admin, body{"label": "x", "targetUserId": foreign}},
 		{404, "NOT_FOUND", admin, body{"label": "x", "targetUserId": uid.Random()}},
 		{403, "api_key.issue_for_service", manager, body{"label": "x", "targetUserId": service}},
-		{403, "api_key.issue_for_service", s.as("platform-admin@acme.example"), body{"label": "x", "targetUserId": service}},
+		{403, "api_key.issue_for_service", s.loginAs("platform-admin@acme.example"), body{"label": "x", "targetUserId": service}},
 		{403, "session", bot, body{"label": "x", "targetUserId": service}},
 		{403, "session", s.key(admin), body{"label": "x", "targetUserId": service}},
-		{404, "NOT_FOUND", stranger, body{"label": "x", "targetUserId": service}},
+		{404, "NOT_FOUND", otherTenantUser, body{"label": "x", "targetUserId": service}},
 	} {
 		s.want(t.status, t.says, "POST", forService, t.token, t.in)
 	}
@@ -60,7 +60,7 @@ func checkKeyRules(s *stage) {
 		{400, `"field":"expiresInDays"`, manager, body{"label": "x", "expiresInDays": 1.5}},
 		{400, `"field":"expiresInDays"`, manager, `{"label":"x","expiresInDays":2e0}`},
 		{400, `"field":"caveats"`, manager, body{"label": "x", "caveats": []string{"read-only"}}},
-		{403, "api_key.issue", s.as("guest@acme.example"), body{"label": "x"}},
+		{403, "api_key.issue", s.loginAs("guest@acme.example"), body{"label": "x"}},
 		{403, "FORBIDDEN", bot, body{"label": "x"}},
 		{201, "token", manager, body{"label": "x", "expiresInDays": 365}},
 	} {
@@ -76,11 +76,11 @@ func checkKeyRules(s *stage) {
 		{400, admin, own + "?serviceUserId="}, {400, admin, own + "?serviceUserId=x"}, {400, admin, own + "?serviceUserId=%zz"},
 	} {
 		if a := s.want(t.status, "", "GET", t.path, t.token, nil); strings.Contains(a.Body, "eyJ") {
-			s.t.Errorf("%s shows a token", t.path)
+			s.t.Errorf("%s: the response contains a token", t.path)
 		}
 	}
 	personal := s.want(201, "", "POST", own, manager, body{"label": "mine"})
-	id, mine := issued.field(s.t, "id"), personal.field(s.t, "id")
+	id, ownKey := issued.field(s.t, "id"), personal.field(s.t, "id")
 	because := body{"reason": "rotated"}
 	for _, t := range []struct {
 		status            int
@@ -88,17 +88,17 @@ func checkKeyRules(s *stage) {
 		in                any
 	}{
 		{403, "api_key.issue_for_service", manager, id + "?serviceOwned=true", because},
-		{403, "Only the owner", admin, mine + "?serviceOwned=true", because},
-		{404, "NOT_FOUND", admin, mine, nil},
+		{403, "Only the owner", admin, ownKey + "?serviceOwned=true", because},
+		{404, "NOT_FOUND", admin, ownKey, nil},
 		{404, "NOT_FOUND", admin, id, nil},
-		{404, "NOT_FOUND", stranger, id + "?serviceOwned=true", because},
+		{404, "NOT_FOUND", otherTenantUser, id + "?serviceOwned=true", because},
 		{404, "NOT_FOUND", admin, string(uid.Random()) + "?serviceOwned=true", because},
 		{400, `"field":"reason"`, admin, id + "?serviceOwned=true", nil},
 		{400, `"field":"query"`, admin, id + "?serviceOwned=true;x", because},
 		{400, `"field":"serviceOwned"`, admin, id + "?serviceOwned=true&serviceOwned=false", because},
 		{400, `"field":"note"`, admin, id + "?serviceOwned=true", body{"reason": "x", "note": "y"}},
 		{200, "revokedAt", admin, id + "?serviceOwned=true", because},
-		{200, "revokedAt", manager, mine, nil},
+		{200, "revokedAt", manager, ownKey, nil},
 	} {
 		s.want(t.status, t.says, "DELETE", own+"/"+t.path, t.token, t.in)
 	}
@@ -111,12 +111,13 @@ func checkKeyRules(s *stage) {
 		s.want(200, "", "GET", "/api/auth/me", k.field(s.t, "token"), nil)
 		s.want(200, "revokedAt", "DELETE", own+"/"+k.field(s.t, "id"), manager, nil)
 		s.want(401, "UNAUTHORIZED", "GET", "/api/auth/me", k.field(s.t, "token"), nil)
-		session := s.as("auditor@acme.example")
+		session := s.loginAs("auditor@acme.example")
 		s.want(200, "", "GET", "/api/auth/me", session, nil)
 		s.want(204, "", "POST", "/api/auth/logout", session, nil)
 		s.want(401, "UNAUTHORIZED", "GET", "/api/auth/me", session, nil)
 	}
-	// If the grants of the role differ from the profile, no new key is issued; other operations still work.
+	// If the grants of the role differ from the profile, no new key is issued; other
+	// operations still work.
 	role := s.role(admin, "multi-llm-review")
 	s.want(200, "", "POST", "/api/roles/"+role+"/permissions", admin, body{"permission": "tasks.update.any"})
 	s.want(409, "CONFLICT", "POST", forService, admin, body{"label": "x", "targetUserId": service})
@@ -124,8 +125,8 @@ func checkKeyRules(s *stage) {
 	s.want(201, "", "POST", forService, admin, body{"label": "x", "targetUserId": service})
 }
 
-// waitUntilRejected waits until a credential is rejected with this reason, which happens after the
-// notification of the change.
+// waitUntilRejected waits until a credential is rejected with this reason. The server
+// rejects it after it was notified of the change.
 func (s *stage) waitUntilRejected(token, reason string) {
 	s.t.Helper()
 	var a answer
@@ -135,7 +136,7 @@ func (s *stage) waitUntilRejected(token, reason string) {
 		}
 	}
 	if a.Code != http.StatusUnauthorized || a.Error.Code != "UNAUTHORIZED" || a.Error.Reason != reason {
-		s.t.Errorf("%d %s, want 401 with the reason %q", a.Code, a.Body, reason)
+		s.t.Errorf("rejected credential: got %d %s, want 401 with the reason %q", a.Code, a.Body, reason)
 	}
 }
 
@@ -149,7 +150,7 @@ func (s *stage) role(token, name string) string {
 
 // escalatePrivileges tries to give a user more permissions than the caller has.
 func escalatePrivileges(s *stage) {
-	admin, manager := s.as("admin@acme.example"), s.as("project-manager@acme.example")
+	admin, manager := s.loginAs("admin@acme.example"), s.loginAs("project-manager@acme.example")
 	self, boss := string(s.user("acme", "project-manager@acme.example")), string(s.user("acme", "admin@acme.example"))
 	bot := string(s.user("acme", "multi-llm-review@acme.invalid"))
 	adminRole, auditor, global := s.role(admin, "Admin"), s.role(admin, "Auditor"), s.role(admin, "multi-llm-review")
@@ -202,7 +203,8 @@ func escalatePrivileges(s *stage) {
 	} {
 		s.want(t.status, t.says, t.method, t.path, t.token, t.in)
 	}
-	// A user with permissions for user administration is no administrator and has no higher clearance.
+	// A user with permissions for user administration is neither an administrator nor has a
+	// higher clearance.
 	s.want(201, "", "POST", "/api/roles", admin, body{"name": "Desk", "permissions": []string{"user.create", "user.read", "user.update", "role.assign", "membership.update"}})
 	s.want(201, "", "POST", "/api/users", admin, body{
 		"email": "desk@acme.example", "displayName": "Desk", "roles": []string{"Desk"}, "clearance": "INTERNAL", "password": "a long enough secret",

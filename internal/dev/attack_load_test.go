@@ -23,7 +23,7 @@ func TestPool_WhenFull_Returns503AndRecovers(t *testing.T) {
 	manager := d.login(t, "project-manager@acme.example")
 	w := d.ask(t, "GET", "/api/projects", manager, nil)
 	if w.Code != 200 {
-		t.Fatalf("%d %s", w.Code, w.Body)
+		t.Fatalf("list-projects: got %d %s, want 200", w.Code, w.Body)
 	}
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, d.info.DirectURL)
@@ -57,20 +57,20 @@ func TestPool_WhenFull_Returns503AndRecovers(t *testing.T) {
 		}
 		return waiting == conns
 	})
-	asked := map[string][2]string{"a read": {"GET", ""}, "a change": {"POST", `{"name":"X","startDate":"2027-01-01"}`}}
-	answers := make(chan *httptest.ResponseRecorder, len(asked))
-	for _, a := range asked {
+	requests := map[string][2]string{"a read": {"GET", ""}, "a change": {"POST", `{"name":"X","startDate":"2027-01-01"}`}}
+	answers := make(chan *httptest.ResponseRecorder, len(requests))
+	for _, a := range requests {
 		go func() { answers <- d.ask(t, a[0], "/api/projects", manager, []byte(a[1])) }()
 	}
 	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/api/auth/me"} {
 		if w := d.ask(t, "GET", path, manager, nil); w.Code != 200 {
-			t.Errorf("%s while the pool is full: %d %s", path, w.Code, w.Body)
+			t.Errorf("%s with a full pool: got %d %s", path, w.Code, w.Body)
 		}
 	}
-	for range asked {
+	for range requests {
 		w := <-answers
 		if w.Code != 503 || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"UNAVAILABLE"`) {
-			t.Errorf("while the pool is full: %d %s", w.Code, w.Body)
+			t.Errorf("request with a full pool: got %d %s", w.Code, w.Body)
 		}
 	}
 	if err := lock.Rollback(ctx); err != nil {
@@ -78,10 +78,10 @@ func TestPool_WhenFull_Returns503AndRecovers(t *testing.T) {
 	}
 	for range conns {
 		if code := <-holders; code != 200 {
-			t.Errorf("a request that held a connection: %d", code)
+			t.Errorf("request that held a connection: got %d", code)
 		}
 	}
 	if w := d.ask(t, "GET", "/api/projects", manager, nil); w.Code != 200 {
-		t.Errorf("after the lock is released: %d %s", w.Code, w.Body)
+		t.Errorf("request after the lock was released: got %d %s", w.Code, w.Body)
 	}
 }

@@ -19,8 +19,8 @@ const actAs = "X-Act-As-Org"
 // actInAnotherTenant sends x-act-as-org with every combination of caller and tenant.
 func actInAnotherTenant(s *stage) {
 	acme, northwind, globex := s.tenant("acme"), s.tenant("northwind"), s.tenant("globex")
-	visitor := s.as("project-manager@northwind.example")
-	admin := s.as("admin@acme.example")
+	visitor := s.loginAs("project-manager@northwind.example")
+	admin := s.loginAs("admin@acme.example")
 	bot := s.want(201, "", "POST", "/api/auth/api-keys/service", admin, body{
 		"label": "CI", "targetUserId": s.user("acme", "multi-llm-review@acme.invalid"),
 	}).field(s.t, "token")
@@ -36,7 +36,7 @@ func actInAnotherTenant(s *stage) {
 		{"a visitor's session", visitor, map[op.UUID]string{northwind.ID: "Project Manager", acme.ID: "Member"}},
 		{"a visitor's key", s.key(visitor), map[op.UUID]string{northwind.ID: "Project Manager", acme.ID: "Member"}},
 		{"an administrator", admin, map[op.UUID]string{acme.ID: "Admin"}},
-		{"an office's administrator", s.as("admin@northwind.example"), map[op.UUID]string{northwind.ID: "Admin"}},
+		{"an office's administrator", s.loginAs("admin@northwind.example"), map[op.UUID]string{northwind.ID: "Admin"}},
 		{"a service principal", bot, map[op.UUID]string{acme.ID: "multi-llm-review"}},
 	} {
 		for _, where := range everywhere {
@@ -47,9 +47,9 @@ func actInAnotherTenant(s *stage) {
 			role, member := who.roles[target]
 			switch {
 			case member && (a.Code != 200 || !strings.Contains(a.Body, `"roles":["`+role+`"]`) || !strings.Contains(a.Body, `"tenantId":"`+string(target)+`"`)):
-				s.t.Errorf("%s in %q: %d %s, want %s", who.name, where, a.Code, a.Body, role)
+				s.t.Errorf("%s in tenant %q: got %d %s, want the role %s", who.name, where, a.Code, a.Body, role)
 			case !member && (a.Code != 403 || a.Error.Code != "FORBIDDEN" || a.Error.Reason != "" || a.Error.Permission != ""):
-				s.t.Errorf("%s in %q: %d %s, want the generic 403", who.name, where, a.Code, a.Body)
+				s.t.Errorf("%s in tenant %q: got %d %s, want the generic 403", who.name, where, a.Code, a.Body)
 			}
 		}
 	}
@@ -65,15 +65,15 @@ func actInAnotherTenant(s *stage) {
 
 // reuseCursorsAndKeys uses cursors and idempotency keys with other callers and operations.
 func reuseCursorsAndKeys(s *stage) {
-	manager, other, stranger := s.as("project-manager@acme.example"), s.as("admin@acme.example"), s.as("project-manager@globex.example")
+	manager, other, otherTenantUser := s.loginAs("project-manager@acme.example"), s.loginAs("admin@acme.example"), s.loginAs("project-manager@globex.example")
 	create := func(name string) body { return body{"name": name, "startDate": "2027-01-01"} }
 	for i := range 3 {
 		s.want(201, "", "POST", "/api/projects", manager, create(fmt.Sprintf("Page %d", i)))
-		s.want(201, "", "POST", "/api/projects", stranger, create(fmt.Sprintf("Page %d", i)))
+		s.want(201, "", "POST", "/api/projects", otherTenantUser, create(fmt.Sprintf("Page %d", i)))
 	}
 	cursor := s.want(200, "", "GET", "/api/projects?limit=1", manager, nil).field(s.t, "nextCursor")
 	s.want(200, "", "GET", "/api/projects?limit=1&cursor="+cursor, manager, nil)
-	s.want(400, `"field":"cursor"`, "GET", "/api/projects?limit=1&cursor="+cursor, stranger, nil)
+	s.want(400, `"field":"cursor"`, "GET", "/api/projects?limit=1&cursor="+cursor, otherTenantUser, nil)
 	s.want(400, `"field":"cursor"`, "GET", "/api/users?limit=1&cursor="+cursor, manager, nil)
 	s.want(400, `"field":"cursor"`, "GET", "/api/projects?limit=1&cursor="+cursor[1:], manager, nil)
 	s.want(400, `"field":"limit"`, "GET", "/api/projects?limit=201", manager, nil)
@@ -81,22 +81,22 @@ func reuseCursorsAndKeys(s *stage) {
 	const header, key = "Idempotency-Key", "once"
 	first := s.want(201, "", "POST", "/api/projects", manager, create("Once"), header, key)
 	if again := s.want(201, "", "POST", "/api/projects", manager, create("Once"), header, key); again.Body != first.Body {
-		s.t.Errorf("repeated: %s, first %s", again.Body, first.Body)
+		s.t.Errorf("repeated request: got %s, want the first response %s", again.Body, first.Body)
 	}
 	s.want(409, "CONFLICT", "POST", "/api/projects", manager, create("Twice"), header, key)
-	for _, token := range []string{other, stranger} {
+	for _, token := range []string{other, otherTenantUser} {
 		if a := s.want(201, "", "POST", "/api/projects", token, create("Once"), header, key); a.field(s.t, "id") == first.field(s.t, "id") {
-			s.t.Error("a key of somebody else's gave their answer")
+			s.t.Error("idempotency key of another user: got the stored response of that user")
 		}
 	}
-	s.want(403, "project.create", "POST", "/api/projects", s.as("guest@acme.example"), create("Once"), header, key)
+	s.want(403, "project.create", "POST", "/api/projects", s.loginAs("guest@acme.example"), create("Once"), header, key)
 	s.want(400, header, "POST", "/api/auth/api-keys", manager, body{"label": "x"}, header, key)
 	// The record of a stored response was classified above the caller's clearance: the response
 	// must not be repeated, as if the record did not exist.
 	hidden := s.want(201, "", "POST", "/api/projects", manager, create("Hidden soon"), header, "hidden")
 	s.want(200, "", "PATCH", "/api/projects/"+hidden.field(s.t, "id"), other, body{"classification": "SECRET"})
 	if a := s.want(404, "NOT_FOUND", "POST", "/api/projects", manager, create("Hidden soon"), header, "hidden"); strings.Contains(a.Body, hidden.field(s.t, "id")) {
-		s.t.Errorf("the hidden project is named: %s", a.Body)
+		s.t.Errorf("the response names the hidden project: %s", a.Body)
 	}
 	s.want(200, "SECRET", "GET", "/api/projects/"+hidden.field(s.t, "id"), other, nil)
 	s.want(204, "", "DELETE", "/api/projects/"+hidden.field(s.t, "id"), other, nil, header, "gone")
@@ -114,7 +114,7 @@ func reuseCursorsAndKeys(s *stage) {
 	group.Wait()
 	for _, id := range ids {
 		if id != ids[0] {
-			s.t.Errorf("made more than once: %v", ids)
+			s.t.Errorf("concurrent requests with one idempotency key: got the ids %v, want one", ids)
 			break
 		}
 	}
@@ -123,8 +123,8 @@ func reuseCursorsAndKeys(s *stage) {
 // checkLiveness removes and restores each condition of the principal check: codes and reasons
 // must be exact, and the credentials must work again.
 func checkLiveness(s *stage) {
-	admin, office := s.as("admin@acme.example"), s.as("admin@northwind.example")
-	session, visitor := s.as("reviewer@acme.example"), s.as("project-manager@northwind.example")
+	admin, office := s.loginAs("admin@acme.example"), s.loginAs("admin@northwind.example")
+	session, visitor := s.loginAs("reviewer@acme.example"), s.loginAs("project-manager@northwind.example")
 	key := s.key(session)
 	user, guest := string(s.user("acme", "reviewer@acme.example")), string(s.user("northwind", "project-manager@northwind.example"))
 	acme := string(s.tenant("acme").ID)
@@ -144,27 +144,27 @@ func checkLiveness(s *stage) {
 	s.want(200, "", "PATCH", "/api/memberships/"+user, admin, body{"status": "ACTIVE"})
 	s.want(200, "", "GET", "/api/auth/me", key, nil)
 	// The target tenant is rejected, not the token: the generic 403.
-	elsewhere := func(status int) {
+	wantActAs := func(status int) {
 		s.t.Helper()
 		a := s.want(status, "", "GET", "/api/auth/me", visitor, nil, actAs, acme)
 		if status == 403 && (a.Error.Code != "FORBIDDEN" || a.Error.Reason != "" || a.Error.Permission != "") {
-			s.t.Errorf("%s, want the generic 403", a.Body)
+			s.t.Errorf("target tenant: got %s, want the generic 403", a.Body)
 		}
 	}
-	elsewhere(200)
+	wantActAs(200)
 	s.want(200, "", "PATCH", "/api/memberships/"+guest, admin, body{"status": "SUSPENDED"})
-	elsewhere(403)
+	wantActAs(403)
 	s.want(200, "", "PATCH", "/api/memberships/"+guest, admin, body{"status": "ACTIVE"})
-	elsewhere(200)
+	wantActAs(200)
 	s.want(409, "CONFLICT", "POST", "/api/tenants/"+string(s.tenant("northwind").ID)+"/disable", office, body{})
 	s.want(200, "", "POST", "/api/tenants/"+acme+"/disable", office, body{})
 	dead("TENANT_DISABLED", key, admin)
-	elsewhere(403)
+	wantActAs(403)
 	s.want(200, "", "GET", "/api/auth/me", visitor, nil)
 	s.want(200, "", "POST", "/api/tenants/"+acme+"/enable", office, body{})
 	s.want(200, "", "GET", "/api/auth/me", key, nil)
 	s.want(200, "", "GET", "/api/auth/me", admin, nil)
-	elsewhere(200)
+	wantActAs(200)
 }
 
 // checkDatabasePrivileges connects directly to the database with the address of each module.
@@ -179,31 +179,31 @@ func checkDatabasePrivileges(s *stage) {
 			`ALTER TABLE audit.entries DISABLE TRIGGER ALL`, `COPY (SELECT 1) TO PROGRAM 'true'`, `SELECT pg_read_file('/etc/passwd')`,
 		} {
 			if err := s.sql(url, acme, statement); sqlState(err) != "42501" {
-				s.t.Errorf("%s: %s: %v, want a refusal", module, statement, err)
+				s.t.Errorf("%s: %s: got %v, want a permission error", module, statement, err)
 			}
 		}
 		reads := map[string]string{
 			"identity": "projects.projects", "tracker": "identity.users", "catalog": "projects.projects", "wiki": "identity.users",
 		}
 		if err := s.sql(url, acme, `SELECT * FROM `+reads[module]); sqlState(err) != "42501" {
-			s.t.Errorf("%s reads %s: %v", module, reads[module], err)
+			s.t.Errorf("%s: read of %s: got %v, want a permission error", module, reads[module], err)
 		}
 	}
 	for module, table := range map[string]string{"identity": "identity.organisations", "tracker": "projects.projects"} {
 		for _, tenant := range []op.UUID{"", uid.Random(), acme} {
 			if n := s.countForeignRows(s.info.ModuleURLs[module], tenant, table); n != 0 {
-				s.t.Errorf("%s in %q sees %d rows of others in %s", module, tenant, n, table)
+				s.t.Errorf("%s in tenant %q: got %d rows of other tenants in %s, want none", module, tenant, n, table)
 			}
 		}
 	}
 	// Even the owner cannot change audit entries and integration keys.
 	for _, statement := range []string{`UPDATE audit.entries SET action = 'x'`, `DELETE FROM audit.entries`, `TRUNCATE audit.entries`, `TRUNCATE audit.entries CASCADE`} {
 		if err := s.sql(s.info.DirectURL, "", statement); err == nil || !strings.Contains(err.Error(), "audit entries are immutable") {
-			s.t.Errorf("the owner: %s: %v", statement, err)
+			s.t.Errorf("owner: %s: got %v, want an error", statement, err)
 		}
 	}
 	if err := s.sql(s.info.DirectURL, "", `UPDATE identity.users SET integration_key = 'x' WHERE principal_kind = 'SERVICE'`); err == nil || !strings.Contains(err.Error(), "immutable") {
-		s.t.Errorf("the owner writes an integration_key: %v", err)
+		s.t.Errorf("owner: update of integration_key: got %v, want an error", err)
 	}
 }
 
@@ -232,11 +232,11 @@ func sqlState(err error) string {
 // searchForSecrets searches for secrets and free text in everything that is stored or logged.
 func searchForSecrets(s *stage) {
 	const needle = "n33dle-of-free-text"
-	manager := s.as("project-manager@acme.example")
+	manager := s.loginAs("project-manager@acme.example")
 	key := s.key(manager)
 	project := s.want(201, "", "POST", "/api/projects", key, body{"name": needle, "startDate": "2027-01-01", "description": needle}).field(s.t, "id")
 	s.want(201, "", "POST", "/api/projects/"+project+"/tasks", key, body{"title": needle, "description": needle})
-	s.want(403, "", "PATCH", "/api/projects/"+project, s.as("reviewer@acme.example"), body{"name": needle + "2"})
+	s.want(403, "", "PATCH", "/api/projects/"+project, s.loginAs("reviewer@acme.example"), body{"name": needle + "2"})
 	s.want(401, "", "POST", "/api/auth/login", "", body{"email": "reviewer@acme.example", "password": needle})
 	s.want(400, "", "GET", "/api/projects?search="+needle+"&token="+key, key, nil)
 	ctx := context.Background()
@@ -274,7 +274,7 @@ func searchForSecrets(s *stage) {
 	} {
 		for _, word := range look.absent {
 			if i := strings.Index(look.text, word); i >= 0 {
-				s.t.Errorf("%s holds %q: …%s…", where, word, look.text[max(0, i-80):min(len(look.text), i+40)])
+				s.t.Errorf("%s contains %q: …%s…", where, word, look.text[max(0, i-80):min(len(look.text), i+40)])
 			}
 		}
 	}

@@ -52,8 +52,8 @@ func (l *logged) String() string {
 	return l.buf.String()
 }
 
-// TestServer_ResistsAttacks attacks a real server with a real PostgreSQL, as an attacker would who has read
-// the source and even has the signing secret.
+// TestServer_ResistsAttacks attacks a real server with a real PostgreSQL. The attacker knows
+// the source code and the signing secret.
 func TestServer_ResistsAttacks(t *testing.T) {
 	t.Parallel()
 	log := &logged{}
@@ -134,12 +134,12 @@ func (s *stage) send(method, path, token string, in any, headers ...string) answ
 	return a
 }
 
-// want sends a request and expects this status; says must be part of the response.
-func (s *stage) want(status int, says, method, path, token string, in any, headers ...string) answer {
+// want sends a request and expects this status and text in the response.
+func (s *stage) want(status int, text, method, path, token string, in any, headers ...string) answer {
 	s.t.Helper()
 	a := s.do(method, path, token, in, headers...)
-	if a.Code != status || !strings.Contains(a.Body, says) {
-		s.t.Errorf("%s %s %v: %d %s, want %d that says %q", method, path, headers, a.Code, a.Body, status, says)
+	if a.Code != status || !strings.Contains(a.Body, text) {
+		s.t.Errorf("%s %s %v: got %d %s, want %d with %q", method, path, headers, a.Code, a.Body, status, text)
 	}
 	return a
 }
@@ -153,7 +153,7 @@ func (a answer) field(t *testing.T, name string) string {
 	}
 	text, _ := m[name].(string)
 	if text == "" {
-		t.Fatalf("no %s in %s", name, a.Body)
+		t.Fatalf("response without the member %s: %s", name, a.Body)
 	}
 	return text
 }
@@ -162,7 +162,7 @@ func (s *stage) tenant(slug string) Tenant {
 	s.t.Helper()
 	i := slices.IndexFunc(s.info.Tenants, func(t Tenant) bool { return t.Slug == slug })
 	if i < 0 {
-		s.t.Fatalf("no tenant %s", slug)
+		s.t.Fatalf("no seeded tenant %s", slug)
 	}
 	return s.info.Tenants[i]
 }
@@ -174,11 +174,12 @@ func (s *stage) user(slug, email string) op.UUID {
 			return u.ID
 		}
 	}
-	s.t.Fatalf("nobody is called %s", email)
+	s.t.Fatalf("no seeded user %s", email)
 	return ""
 }
 
-func (s *stage) as(email string) string { s.t.Helper(); return s.login(s.t, email) }
+// loginAs logs in as the user and returns the session token.
+func (s *stage) loginAs(email string) string { s.t.Helper(); return s.login(s.t, email) }
 
 // key issues a personal key with the session and returns it.
 func (s *stage) key(session string) string {
@@ -186,7 +187,7 @@ func (s *stage) key(session string) string {
 	return s.want(201, "token", "POST", "/api/auth/api-keys", session, map[string]any{"label": "attack"}).field(s.t, "token")
 }
 
-// sql runs a statement as the role, in the tenant if there is one.
+// sql runs a statement with the role of the URL, in the tenant if it is not empty.
 func (s *stage) sql(url string, tenant op.UUID, statement string) error {
 	s.t.Helper()
 	ctx := context.Background()
@@ -267,24 +268,24 @@ func withClaim(claims map[string]any, name string, value any) string {
 const keyHeader = `{"alg":"HS256","typ":"pt-api-key+jwt"}`
 
 func rejectForgedTokens(s *stage) {
-	session := s.as("project-manager@acme.example")
+	session := s.loginAs("project-manager@acme.example")
 	good := s.key(session)
 	c := s.claims(good)
 	plain := withClaim(c, "iss", "parapet")
 	now := time.Now().Unix()
 	parts := strings.Split(good, ".")
 	forged := map[string]string{
-		"nothing of it": "x", "two segments": parts[0] + "." + parts[1], "four": good + ".x", "padded": good + "=",
-		"too long":         s.forge(keyHeader, withClaim(c, "email", strings.Repeat("x", 9000))),
-		"HS512 as such":    s.forgeWith(sha512.New, `{"alg":"HS512","typ":"pt-api-key+jwt"}`, plain),
-		"HS512 as HS256":   s.forgeWith(sha512.New, keyHeader, plain),
-		"junk behind":      s.forge(keyHeader, plain+"x"),
-		"two payloads":     s.forge(keyHeader, plain+plain),
-		"a claim twice":    s.forge(keyHeader, strings.TrimSuffix(plain, "}")+`,"roles":["Admin"]}`),
-		"alg twice":        s.forge(`{"alg":"none","alg":"HS256","typ":"pt-api-key+jwt"}`, plain),
-		"a session's kind": s.forge(`{"alg":"HS256","typ":"pt-session+jwt"}`, plain),
-		"an internal kind": s.forge(`{"alg":"HS256","typ":"pt-internal+jwt"}`, plain),
-		"no kind":          s.forge(`{"alg":"HS256"}`, plain),
+		"not a token": "x", "two segments": parts[0] + "." + parts[1], "four segments": good + ".x", "padded": good + "=",
+		"too long":                 s.forge(keyHeader, withClaim(c, "email", strings.Repeat("x", 9000))),
+		"alg HS512":                s.forgeWith(sha512.New, `{"alg":"HS512","typ":"pt-api-key+jwt"}`, plain),
+		"signed with HS512":        s.forgeWith(sha512.New, keyHeader, plain),
+		"trailing text":            s.forge(keyHeader, plain+"x"),
+		"two payloads":             s.forge(keyHeader, plain+plain),
+		"duplicate claim":          s.forge(keyHeader, strings.TrimSuffix(plain, "}")+`,"roles":["Admin"]}`),
+		"duplicate alg":            s.forge(`{"alg":"none","alg":"HS256","typ":"pt-api-key+jwt"}`, plain),
+		"typ of a session":         s.forge(`{"alg":"HS256","typ":"pt-session+jwt"}`, plain),
+		"typ of an internal token": s.forge(`{"alg":"HS256","typ":"pt-internal+jwt"}`, plain),
+		"no typ":                   s.forge(`{"alg":"HS256"}`, plain),
 	}
 	for _, alg := range []string{"none", "None", "nOnE", "", "hs256", "HS384", "RS256", "ES256"} {
 		text := s.forge(fmt.Sprintf(`{"alg":%q,"typ":"pt-api-key+jwt"}`, alg), plain)
@@ -304,10 +305,10 @@ func rejectForgedTokens(s *stage) {
 		claim string
 		value any
 	}{
-		"expired": {"exp", now - 1}, "too far away": {"exp", now + 400*86400}, "half a second": {"exp", float64(now) + 0.5}, "exp as text": {"exp", fmt.Sprint(now + 60)},
-		"from the future": {"iat", now + 3600}, "not yet": {"nbf", now + 3600}, "caveats as text": {"caveats", "read-only"}, "clearance as number": {"clearance", 5},
-		"another's name": {"sub", s.user("acme", "admin@acme.example")}, "a foreign tenant": {"tenant_id", s.tenant("globex").ID},
-		"an unknown tenant": {"tenant_id", uid.Random()}, "an unknown key": {"jti", uid.Random()}, "another form of jti": {"jti", strings.ToUpper(fmt.Sprint(c["jti"]))},
+		"expired": {"exp", now - 1}, "expiry too late": {"exp", now + 400*86400}, "fractional exp": {"exp", float64(now) + 0.5}, "exp as text": {"exp", fmt.Sprint(now + 60)},
+		"issued in the future": {"iat", now + 3600}, "not yet valid": {"nbf", now + 3600}, "caveats as text": {"caveats", "read-only"}, "clearance as number": {"clearance", 5},
+		"another user": {"sub", s.user("acme", "admin@acme.example")}, "a foreign tenant": {"tenant_id", s.tenant("globex").ID},
+		"an unknown tenant": {"tenant_id", uid.Random()}, "an unknown key": {"jti", uid.Random()}, "jti in upper case": {"jti", strings.ToUpper(fmt.Sprint(c["jti"]))},
 		"a service principal": {"principal_kind", "SERVICE"}, "an agent": {"principal_kind", "AGENT"},
 	} {
 		forged[name] = s.forge(keyHeader, withClaim(c, change.claim, change.value))
@@ -315,10 +316,10 @@ func rejectForgedTokens(s *stage) {
 	same := ""
 	for name, text := range forged {
 		a := s.do("GET", "/api/auth/me", text, nil)
-		if said := strings.ReplaceAll(a.Body, a.Error.RequestID, ""); a.Code != http.StatusUnauthorized || (same != "" && said != same) {
-			s.t.Errorf("%s: %d %s, want the one 401", name, a.Code, a.Body)
+		if body := strings.ReplaceAll(a.Body, a.Error.RequestID, ""); a.Code != http.StatusUnauthorized || (same != "" && body != same) {
+			s.t.Errorf("%s: got %d %s, want the generic 401", name, a.Code, a.Body)
 		} else {
-			same = said
+			same = body
 		}
 	}
 	s.want(200, "", "GET", "/api/auth/me", good, nil)
@@ -334,17 +335,17 @@ func rejectForgedTokens(s *stage) {
 		for _, method := range []string{"GET", "PUT"} {
 			path := map[string]string{"GET": "/api/auth/me", "PUT": "/api/auth/password"}[method]
 			a := s.do(method, path, "", nil, append(headers, "Sec-Fetch-Site", "same-origin")...)
-			if said := strings.ReplaceAll(a.Body, a.Error.RequestID, ""); a.Code != http.StatusUnauthorized || said != same {
-				s.t.Errorf("%s %s with an API key in the cookie (%.12s): %d %s, want the one 401", method, path, headers[0], a.Code, a.Body)
+			if body := strings.ReplaceAll(a.Body, a.Error.RequestID, ""); a.Code != http.StatusUnauthorized || body != same {
+				s.t.Errorf("%s %s with an API key in the cookie (%.12s): got %d %s, want the generic 401", method, path, headers[0], a.Code, a.Body)
 			}
 		}
 	}
 }
 
-// useTokensWithSameID uses several tokens with the same id, all signed with the server's secret:
-// each has only the authority that it contains, whatever came before.
+// useTokensWithSameID uses several tokens with the same id, all signed with the server's
+// secret. Each token has only its own authority, regardless of the tokens used before.
 func useTokensWithSameID(s *stage) {
-	good := s.key(s.as("project-manager@acme.example"))
+	good := s.key(s.loginAs("project-manager@acme.example"))
 	c := s.claims(good)
 	narrowed := func(caveats ...string) string { return s.forge(keyHeader, withClaim(c, "caveats", caveats)) }
 	create := func(n int) map[string]any {

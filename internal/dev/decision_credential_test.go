@@ -13,12 +13,12 @@ import (
 	"parapet/internal/uid"
 )
 
-// TestListDecisions_NamesTheCredential expects that the decisions of a leaked key can be
-// found by the key, without the decisions of a session of the same user.
-func TestListDecisions_NamesTheCredential(t *testing.T) {
+// TestListDecisions_FilterByCredential lists the decisions of one key: the decisions of a
+// session of the same user are not included. This shows what a leaked key was used for.
+func TestListDecisions_FilterByCredential(t *testing.T) {
 	t.Parallel()
 	s := &stage{Dev: startDev(t), t: t}
-	auditor, session := s.as("admin@acme.example"), s.as("project-manager@acme.example")
+	auditor, session := s.loginAs("admin@acme.example"), s.loginAs("project-manager@acme.example")
 	me := decode[identity.MeOut](t, s.want(http.StatusOK, "", "GET", "/api/auth/me", session, nil))
 	key := decode[identity.IssuedKey](t, s.want(http.StatusCreated, "", "POST", "/api/auth/api-keys", session, body{"label": "leaked"}))
 	s.want(http.StatusOK, "", "GET", "/api/projects", session, nil)
@@ -37,13 +37,13 @@ func TestListDecisions_NamesTheCredential(t *testing.T) {
 				t.Errorf("%s: %+v", c.kind, e)
 			}
 			if slices.Contains(c.lacks, e.Rule) {
-				t.Errorf("%s: %s was asked for another credential", c.kind, e.Rule)
+				t.Errorf("%s: got a decision of rule %s for another credential", c.kind, e.Rule)
 			}
 		}
 	}
 	s.want(http.StatusBadRequest, "credentialId", "GET", "/api/decisions?credentialId=leaked", auditor, nil)
 	if found := s.decisions(auditor, url.Values{"credentialId": {string(uid.New())}}); len(found) != 0 {
-		t.Errorf("an unknown credential has %+v", found)
+		t.Errorf("decisions of an unknown credential: got %+v, want none", found)
 	}
 }
 
@@ -57,8 +57,8 @@ func decode[T any](t *testing.T, a answer) T {
 	return out
 }
 
-// decisions lists the decisions that the query selects. It waits until there is one of each
-// rule, because the log is written asynchronously.
+// decisions lists the decisions that the query selects. It waits until the list contains a
+// decision of each rule, because the log is written asynchronously.
 func (s *stage) decisions(token string, query url.Values, rules ...string) []identity.DecisionEntry {
 	s.t.Helper()
 	query.Set("limit", "200")
@@ -71,7 +71,7 @@ func (s *stage) decisions(token string, query url.Values, rules ...string) []ide
 			return page.Items
 		}
 		if time.Now().After(end) {
-			s.t.Fatalf("%v: no decision of %v among %d", query, missing, len(page.Items))
+			s.t.Fatalf("list-decisions %v: no decision of the rules %v among %d", query, missing, len(page.Items))
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// The test sends twenty thousand requests, which the race detector makes ten times slower. Other tests send requests
-// concurrently.
+// The test sends twenty thousand requests. The race detector makes them ten times slower,
+// and other tests already send concurrent requests.
 //go:build !race
 
 package dev
@@ -25,8 +25,8 @@ var thorough = flag.Bool("thorough", false, "send every malformed request of the
 // the real handler to a real database, with an administrator's session. No
 // request may cause a 5xx, and a 400 must name the field.
 //
-// A plain test run sends every tenth request of the table of malformedRequests, with -thorough
-// all of them. With -fuzz the engine generates more.
+// A plain test run sends every tenth request of malformedRequests, with -thorough every
+// request. With -fuzz, the fuzzing engine generates more requests.
 func FuzzFields(f *testing.F) {
 	s := newFieldServer(f)
 	if flag.Lookup("test.fuzz").Value.String() == "" {
@@ -58,7 +58,8 @@ type fieldServer struct {
 	operations []*op.Operation
 	// tokens are separate sessions for operations that end their session.
 	tokens map[string]string
-	// renew has functions that create again what a successful request used up.
+	// renew maps operations to functions that replace the record that a successful request
+	// used up.
 	renew map[string]func(fieldRequest)
 	count struct{ requests, accepted, rejected int }
 }
@@ -70,7 +71,7 @@ func newFieldServer(t testing.TB) *fieldServer {
 	for _, b := range d.App().Operations() {
 		s.operations = append(s.operations, b.Operation)
 	}
-	s.furnish(t)
+	s.createFixtures(t)
 	return s
 }
 
@@ -99,7 +100,8 @@ func (s *fieldServer) sendTable(t testing.TB) {
 	}
 }
 
-// sortOperations sorts creating operations before deleting ones, and inner records before outer ones.
+// sortOperations sorts operations that create records before operations that delete them,
+// and deletes inner records before outer ones.
 func sortOperations(operations []*op.Operation) []*op.Operation {
 	rank := func(o *op.Operation) int {
 		switch {
@@ -124,10 +126,10 @@ type fieldRequest struct {
 	body  []member
 	// raw is the whole body if it is not an object of members.
 	raw *string
-	// note says what is malformed; field is the malformed field.
+	// note describes the error in the request; field is the malformed field.
 	note  string
 	field op.Field
-	// rejected reports that the response must be a 400 that names the field.
+	// rejected is true if the response must be a 400 that names the field.
 	rejected bool
 	// replaced are the members that refresh does not change.
 	replaced map[string]bool
@@ -160,8 +162,8 @@ func (s *fieldServer) valid(t testing.TB, o *op.Operation) fieldRequest {
 	return r
 }
 
-// with returns the request with another value of one field: JSON in the body, text
-// elsewhere.
+// with returns the request with another value of one field. The value is JSON for a field of
+// the body, and text for other fields.
 func (r fieldRequest) with(f op.Field, value string) fieldRequest {
 	m := fieldRequest{o: r.o, field: f, path: map[string]string{}, replaced: map[string]bool{f.Name: true}}
 	for name, v := range r.path {
@@ -246,41 +248,41 @@ func (s *fieldServer) send(t testing.TB, m fieldRequest) int {
 	s.App().Handler().ServeHTTP(w, r)
 	s.count.requests++
 	var e struct{ Error struct{ Code, Field string } }
-	complain := func(want string) {
-		t.Errorf("%s, %s of %s: %.600s %.300s: %d %.400s, want %s", m.o.Name, m.note, m.field.Name, m.target(), text, w.Code, w.Body, want)
+	fail := func(want string) {
+		t.Errorf("%s, %s of %s: %.600s %.300s: got %d %.400s, want %s", m.o.Name, m.note, m.field.Name, m.target(), text, w.Code, w.Body, want)
 	}
 	switch {
 	case w.Code < 300:
 		s.count.accepted++
 		if m.rejected {
-			complain("400")
+			fail("400")
 		}
 		if renew := s.renew[m.o.Name]; renew != nil {
 			renew(m)
 		}
 	case w.Code >= 500:
-		complain("no 5xx")
+		fail("no 5xx")
 	case json.Unmarshal(w.Body.Bytes(), &e) != nil || e.Error.Code == "":
 		if m.field.Source != op.FromPath || w.Code != 404 {
-			complain("the error envelope")
+			fail("the error envelope")
 		}
 	case w.Code == 400:
 		s.count.rejected++
-		if !m.names(e.Error.Field) {
-			complain("the field's name")
+		if !m.isNamedBy(e.Error.Field) {
+			fail("the field's name")
 		}
 	default:
 		s.count.rejected++
 		if m.rejected {
-			complain("400")
+			fail("400")
 		}
 	}
 	return w.Code
 }
 
-// names reports whether a 400 with this field names the malformed one: the field, a part of
-// it, or the body that cannot be parsed.
-func (r fieldRequest) names(field string) bool {
+// isNamedBy reports whether the field of an error response names the malformed field: the
+// field itself, a part of it, or the body that cannot be parsed.
+func (r fieldRequest) isNamedBy(field string) bool {
 	switch {
 	case r.field.Name == "" || r.raw != nil || bytes.ContainsRune([]byte(field), 0):
 		return field != ""

@@ -1,5 +1,5 @@
-// The test sends twenty thousand requests, which the race detector makes ten times slower. Other tests send requests
-// concurrently.
+// The test sends twenty thousand requests. The race detector makes them ten times slower,
+// and other tests already send concurrent requests.
 //go:build !race
 
 package dev
@@ -44,8 +44,8 @@ var (
 // malformedRequests returns variants of a valid request with one malformed field each.
 func malformedRequests(r fieldRequest) []fieldRequest {
 	list := []fieldRequest{
-		r.extra("an unknown parameter", member{"nosuch", "1"}, true),
-		r.extra("a parameter without a name", member{"", "1"}, true),
+		r.withUnknownMember("an unknown parameter", member{"nosuch", "1"}, true),
+		r.withUnknownMember("a parameter without a name", member{"", "1"}, true),
 	}
 	for _, f := range r.o.Fields {
 		list = append(list, malformedField(r, f)...)
@@ -53,8 +53,8 @@ func malformedRequests(r fieldRequest) []fieldRequest {
 	return append(list, malformedBody(r)...)
 }
 
-// extra adds an unknown query parameter or member of the body.
-func (r fieldRequest) extra(note string, one member, query bool) fieldRequest {
+// withUnknownMember adds an unknown query parameter or member of the body.
+func (r fieldRequest) withUnknownMember(note string, one member, query bool) fieldRequest {
 	m := r.with(op.Field{Name: one.name, Source: op.FromBody}, one.value)
 	if query {
 		m = r.with(op.Field{Name: one.name, Source: op.FromQuery}, one.value)
@@ -70,17 +70,17 @@ func (r fieldRequest) extra(note string, one member, query bool) fieldRequest {
 func malformedBody(r fieldRequest) []fieldRequest {
 	var list []fieldRequest
 	if !r.o.HasBody() {
-		list = append(list, r.extra("a member of a body that the operation does not take", member{"nosuch", "1"}, false))
-		return append(list, r.whole("an empty object", "{}", false))
+		list = append(list, r.withUnknownMember("a member of a body that the operation does not take", member{"nosuch", "1"}, false))
+		return append(list, r.withBody("an empty object", "{}", false))
 	}
 	for _, text := range []string{"[]", "null", `"x"`, "1", "{", "{}{}", "{}x", `{"a"}`, "{,}", "\xef\xbb\xbf{}", "\x00", strings.Repeat(`{"a":`, 20000)} {
-		list = append(list, r.whole(fmt.Sprintf("the body %.20q", text), text, true))
+		list = append(list, r.withBody(fmt.Sprintf("the body %.20q", text), text, true))
 	}
-	return append(list, r.extra("an unknown member", member{"nosuch", "1"}, false))
+	return append(list, r.withUnknownMember("an unknown member", member{"nosuch", "1"}, false))
 }
 
-// whole returns the request with another body.
-func (r fieldRequest) whole(note, text string, rejected bool) fieldRequest {
+// withBody returns the request with another body.
+func (r fieldRequest) withBody(note, text string, rejected bool) fieldRequest {
 	m := r.with(op.Field{Name: "body"}, "")
 	m.raw, m.note, m.rejected = &text, note, rejected
 	return m

@@ -1,5 +1,5 @@
-// The test sends twenty thousand requests, which the race detector makes ten times slower. Other tests send requests
-// concurrently.
+// The test sends twenty thousand requests. The race detector makes them ten times slower,
+// and other tests already send concurrent requests.
 //go:build !race
 
 package dev
@@ -20,9 +20,9 @@ import (
 	"parapet/internal/uid"
 )
 
-// furnish creates the records that the valid requests refer to, and registers how to create
-// again what a successful request used up.
-func (s *fieldServer) furnish(t testing.TB) {
+// createFixtures creates the records that the valid requests refer to. For requests that
+// use up a record, it registers a function in renew that creates another one.
+func (s *fieldServer) createFixtures(t testing.TB) {
 	t.Helper()
 	s.tb = t
 	w := newParityWorld(t, s.Dev, s.login(t, "admin@northwind.example"), "QFLD")
@@ -82,15 +82,15 @@ func (s *fieldServer) furnish(t testing.TB) {
 		lease, _ := claimed["lease"].(map[string]any)
 		return map[string]any{"task": held["key"], "leaseId": lease["id"]}
 	})
-	asked := func() map[string]any {
+	createDecision := func() map[string]any {
 		k := task(map[string]any{"status": "IN_PROGRESS", "assignee": me.User.ID})["key"]
 		r := s.make(fmt.Sprintf("%s/tasks/%s/decision-requests", p, k), map[string]any{"question": "Left?", "options": []string{"Yes", "No"}})
 		return map[string]any{"task": k, "requestId": r["id"], "chosenOptionIndex": 1}
 	}
-	set([]string{"answer-decision", "cancel-decision"}, asked)
+	set([]string{"answer-decision", "cancel-decision"}, createDecision)
 	delete(w.ids, "cancel-decision chosenOptionIndex")
 	set([]string{"wait-decision"}, func() map[string]any {
-		ids := asked()
+		ids := createDecision()
 		s.make(fmt.Sprintf("%s/tasks/%s/decision-requests/%s/answer", p, ids["task"], ids["requestId"]), map[string]any{"chosenOptionIndex": 1})
 		return ids
 	})
@@ -193,7 +193,7 @@ func (s *fieldServer) furnish(t testing.TB) {
 		})["tenant"].(map[string]any)
 		return made["id"]
 	}
-	// again undoes a request with another one.
+	// again registers a second request that undoes the first.
 	again := func(name, format string, id any) {
 		w.ids[name] = id
 		s.renew[strings.Fields(name)[0]] = func(fieldRequest) { s.make(fmt.Sprintf(format, id), nil) }
@@ -221,7 +221,7 @@ func (s *fieldServer) furnish(t testing.TB) {
 	set([]string{"revoke-delegation", "get-delegation"}, one("delegationId", delegation))
 	set([]string{"create-delegation"}, one("delegate", user))
 	s.insertRows(t, office)
-	s.furnishSessions(t, office)
+	s.createSessions(t, office)
 }
 
 // make creates a record for the request that is being sent.
@@ -283,8 +283,8 @@ func firstDecision(t testing.TB, conn *pgx.Conn, tenant op.UUID) string {
 	return ""
 }
 
-// furnishSessions creates a separate session for each operation that ends its session.
-func (s *fieldServer) furnishSessions(t testing.TB, office Tenant) {
+// createSessions creates a separate session for each operation that ends its session.
+func (s *fieldServer) createSessions(t testing.TB, office Tenant) {
 	t.Helper()
 	account := func(email string) *User {
 		for i, u := range office.Users {
@@ -292,7 +292,7 @@ func (s *fieldServer) furnishSessions(t testing.TB, office Tenant) {
 				return &office.Users[i]
 			}
 		}
-		t.Fatalf("nobody is called %s", email)
+		t.Fatalf("no seeded user %s", email)
 		return nil
 	}
 	s.renew["logout"] = func(fieldRequest) { s.tokens["logout"] = s.login(s.tb, "auditor@northwind.example") }

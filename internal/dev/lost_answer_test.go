@@ -52,26 +52,26 @@ func TestPt_LostResponse_ExecutesChangeOnce(t *testing.T) {
 
 	cuts.Store(1)
 	if code, out := pt("create-project", "--name", "Lostonce", "--start", "2027-01-01"); code != cli.ExitDone {
-		t.Errorf("one lost answer: exit %d, %s", code, out)
+		t.Errorf("one lost response: got exit code %d: %s", code, out)
 	}
 	if n := count("Lostonce"); n != 1 {
-		t.Errorf("one lost answer: %d projects, want 1", n)
+		t.Errorf("one lost response: got %d projects, want 1", n)
 	}
 
 	// Every response is lost: pt reports that, and the command in its hint finds the result.
 	cuts.Store(1000)
 	code, out := pt("create-project", "--name", "Lostforever", "--start", "2027-01-01")
 	if code != cli.ExitUnknown || !strings.Contains(out, "may or may not have happened") {
-		t.Errorf("every answer lost: exit %d, %s", code, out)
+		t.Errorf("all responses lost: got exit code %d: %s", code, out)
 	}
 	_, key, _ := strings.Cut(out, "--idempotency-key ")
 	key, _, _ = strings.Cut(key, " ")
 	cuts.Store(0)
 	if code, out := pt("create-project", "--name", "Lostforever", "--start", "2027-01-01", "--idempotency-key", key); code != cli.ExitDone {
-		t.Errorf("the command that the hint names: exit %d, %s", code, out)
+		t.Errorf("command in the hint: got exit code %d: %s", code, out)
 	}
 	if n := count("Lostforever"); n != 1 {
-		t.Errorf("every answer lost: %d projects, want 1", n)
+		t.Errorf("all responses lost: got %d projects, want 1", n)
 	}
 
 	// An operation that returns a secret accepts no idempotency key, so it is sent once.
@@ -81,11 +81,11 @@ func TestPt_LostResponse_ExecutesChangeOnce(t *testing.T) {
 	token = session
 	code, out = pt("issue-key", "--label", "lost")
 	if code != cli.ExitUnknown || !strings.Contains(out, "may or may not have happened") || !strings.Contains(out, "pt list-keys") {
-		t.Errorf("a lost secret: exit %d, %s", code, out)
+		t.Errorf("lost response with a secret: got exit code %d: %s", code, out)
 	}
 	cuts.Store(0)
 	if _, out := pt("list-keys", "--jq", "[.data[] | select(.label == \"lost\")] | length"); strings.TrimSpace(out) != "1" {
-		t.Errorf("a lost secret: %s keys, want 1", out)
+		t.Errorf("lost response with a secret: got %s keys, want 1", out)
 	}
 	token = env
 }

@@ -40,7 +40,7 @@ func callTool(t *testing.T, c *sdk.ClientSession, name string, args map[string]a
 	t.Helper()
 	res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: args})
 	if err != nil || res.IsError {
-		t.Fatalf("%s %v: %v %+v", name, args, err, res)
+		t.Fatalf("tool %s %v: got %v %+v", name, args, err, res)
 	}
 	data, _ := res.StructuredContent.(map[string]any)
 	return data
@@ -58,7 +58,7 @@ func TestMCP_ToolsHaveTheCallersAuthority(t *testing.T) {
 		headers = append(headers, "Accept", "application/json, text/event-stream")
 		s.want(status, says, "POST", "/mcp", "", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, headers...)
 	}
-	session := s.as("project-manager@acme.example")
+	session := s.loginAs("project-manager@acme.example")
 	key := s.key(session)
 	bearer := "Bearer " + key
 	send(401, "UNAUTHORIZED")
@@ -73,29 +73,29 @@ func TestMCP_ToolsHaveTheCallersAuthority(t *testing.T) {
 	}
 	me := callTool(t, c, "me", nil)
 	if me["tokenId"] != s.claims(key)["jti"] {
-		t.Errorf("the tool acts as %v", me)
+		t.Errorf("tool me: got %v", me)
 	}
-	visiting, err := d.dialTools(t, map[string]string{"Authorization": "Bearer " + s.as(visitor+"@"+office+".example"), "X-Act-As-Org": string(s.tenant(visitedTenant).ID)}, "?toolsets=account")
+	visiting, err := d.dialTools(t, map[string]string{"Authorization": "Bearer " + s.loginAs(visitor+"@"+office+".example"), "X-Act-As-Org": string(s.tenant(visitedTenant).ID)}, "?toolsets=account")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if me := callTool(t, visiting, "me", nil); me["tenantSlug"] != visitedTenant {
-		t.Errorf("under x-act-as-org the tool is in %v", me["tenantSlug"])
+		t.Errorf("tool with x-act-as-org: got the tenant %v", me["tenantSlug"])
 	}
 	lost, err := d.dialTools(t, map[string]string{"Authorization": bearer, "X-Act-As-Org": string(s.tenant("globex").ID)}, "?toolsets=account")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if res, err := lost.CallTool(t.Context(), &sdk.CallToolParams{Name: "me"}); err != nil || !res.IsError {
-		t.Errorf("in a foreign tenant the tool answers %+v %v", res, err)
+		t.Errorf("tool in a foreign tenant: got %+v, %v, want an error", res, err)
 	}
 	s.want(200, "", "DELETE", "/api/auth/api-keys/"+fmt.Sprint(s.claims(key)["jti"]), session, nil)
 	if res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "me"}); err == nil {
-		t.Errorf("with a revoked key the tool answers %+v", res)
+		t.Errorf("tool with a revoked key: got %+v, want an error", res)
 	}
 	send(401, "UNAUTHORIZED", "Authorization", bearer)
 	if strings.Contains(log.String(), key) || strings.Contains(log.String(), session) {
-		t.Error("a credential is in the log")
+		t.Error("the log contains a credential")
 	}
 }
 
@@ -142,7 +142,7 @@ func TestMCP_WaitDecisionEnds(t *testing.T) {
 		case e := <-ended:
 			return e
 		case <-time.After(time.Minute):
-			t.Fatal("the wait does not end")
+			t.Fatal("wait-decision: no result in time")
 			return end{}
 		}
 	}
@@ -150,7 +150,7 @@ func TestMCP_WaitDecisionEnds(t *testing.T) {
 	ended := wait(gone)
 	leave()
 	if e := within(ended); e.err == nil {
-		t.Errorf("a wait whose client has gone gives %v", e.status)
+		t.Errorf("wait-decision after the client disconnected: got %v", e.status)
 	}
 	d.waitUntilIdle(t)
 
@@ -164,7 +164,7 @@ func TestMCP_WaitDecisionEnds(t *testing.T) {
 		t.Fatalf("%d %s", r.Code, r.Body)
 	}
 	if e := within(ended); e.err != nil || e.status != "answered" {
-		t.Errorf("an answered wait ends with %v, %v", e.status, e.err)
+		t.Errorf("wait-decision after the answer: got %v, %v", e.status, e.err)
 	}
 
 	second := w.make(t, fmt.Sprintf("/api/projects/%s/tasks/%s/decision-requests", args["projectId"], args["task"]), map[string]any{"question": "And now?"})
@@ -172,15 +172,15 @@ func TestMCP_WaitDecisionEnds(t *testing.T) {
 	ended = wait(t.Context())
 	stop()
 	if e := within(ended); e.err != nil || e.status != "open" {
-		t.Errorf("at the server's end a wait ends with %v, %v", e.status, e.err)
+		t.Errorf("wait-decision when the server stops: got %v, %v", e.status, e.err)
 	}
 	select {
 	case err := <-done:
 		if err != nil {
-			t.Errorf("the server ends with %v", err)
+			t.Errorf("stop of the server: got error %v", err)
 		}
 	case <-time.After(time.Minute):
-		t.Error("the server does not end")
+		t.Error("stop of the server: no result in time")
 	}
 }
 
@@ -213,5 +213,5 @@ func (d *Dev) waitForRequests(t *testing.T, n int) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("%d requests are under way, want %d", d.inFlight(t), n)
+	t.Fatalf("requests in progress: got %d, want %d", d.inFlight(t), n)
 }

@@ -101,7 +101,7 @@ func TestLockedRow_LeavesOtherTenantsAlone(t *testing.T) {
 			{"GET", "/readyz", "", ""},
 		} {
 			if w := d.ask(t, a.method, a.path, a.token, []byte(a.body)); w.Code != 200 {
-				t.Fatalf("%s %s while another tenant's updates wait: %d %s", a.method, a.path, w.Code, w.Body)
+				t.Fatalf("%s %s during blocked updates of another tenant: got %d %s", a.method, a.path, w.Code, w.Body)
 			}
 		}
 	}
@@ -110,13 +110,13 @@ func TestLockedRow_LeavesOtherTenantsAlone(t *testing.T) {
 		w := <-answers
 		var e struct{ Error struct{ Code, Reason string } }
 		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != 503 || w.Header().Get("Retry-After") == "" {
-			t.Fatalf("an update of the locked row: %d %s", w.Code, w.Body)
+			t.Fatalf("update of the locked row: got %d %s, want 503", w.Code, w.Body)
 		}
 		reasons[e.Error.Reason]++
 	}
 	// Some updates waited for the row, others for a connection.
 	if reasons["TENANT_BUSY"] == 0 || reasons["RECORD_LOCKED"] == 0 || len(reasons) != 2 {
-		t.Errorf("reasons: %v", reasons)
+		t.Errorf("reasons of the 503s: got %v", reasons)
 	}
 	metrics := d.ask(t, "GET", "/metrics", "", nil).Body.String()
 	for _, line := range []string{
@@ -168,11 +168,11 @@ func TestReadOnlyDatabase_Returns503WithReason(t *testing.T) {
 			}
 		}
 		if w.Code != 503 || !strings.Contains(w.Body.String(), `"reason":"DATABASE_READ_ONLY"`) || w.Header().Get("Retry-After") == "" {
-			t.Errorf("%s %s on a read-only database: %d %s", a.method, a.path, w.Code, w.Body)
+			t.Errorf("%s %s on a read-only database: got %d %s", a.method, a.path, w.Code, w.Body)
 		}
 	}
 	if w := d.ask(t, "GET", tasks[0], manager, nil); w.Code != 200 {
-		t.Errorf("a read: %d %s", w.Code, w.Body)
+		t.Errorf("read: got %d %s, want 200", w.Code, w.Body)
 	}
 }
 
@@ -190,7 +190,7 @@ func (d *Dev) credentials(t *testing.T, email string) string {
 			}
 		}
 	}
-	t.Fatalf("nobody is %s", email)
+	t.Fatalf("no seeded user %s", email)
 	return ""
 }
 
@@ -213,7 +213,7 @@ func TestRequestTimeout_BlockedDatabase_Returns503(t *testing.T) {
 			began := time.Now()
 			w := d.ask(t, method, tasks[0], manager, []byte(body))
 			if w.Code != 503 || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"reason":"DATABASE_TIMEOUT"`) {
-				t.Errorf("%s: %d %s after %s", method, w.Code, w.Body, time.Since(began))
+				t.Errorf("%s: got %d %s after %s", method, w.Code, w.Body, time.Since(began))
 			}
 		})
 	}
@@ -222,6 +222,6 @@ func TestRequestTimeout_BlockedDatabase_Returns503(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w := d.ask(t, "GET", tasks[0], manager, nil); w.Code != 200 {
-		t.Errorf("after it: %d %s", w.Code, w.Body)
+		t.Errorf("request after the block: got %d %s", w.Code, w.Body)
 	}
 }

@@ -46,8 +46,8 @@ type callPath struct {
 	ask  func(t *testing.T, o *op.Operation, args map[string]any) outcome
 }
 
-// call performs the operation. As clients do, it repeats a call that the server rejects because it is
-// busy: UNAVAILABLE means that nothing was changed.
+// call performs the operation. Like a client, it repeats a call that the server rejects
+// because it is busy: UNAVAILABLE means that nothing was changed.
 func (p callPath) call(t *testing.T, o *op.Operation, args map[string]any) outcome {
 	t.Helper()
 	got := p.ask(t, o, args)
@@ -61,7 +61,8 @@ func (p callPath) call(t *testing.T, o *op.Operation, args map[string]any) outco
 	return got
 }
 
-// A busy server gets busyRetries more requests, busyDelay apart.
+// If the server is busy, call repeats the request up to busyRetries times, with a pause of
+// busyDelay.
 const (
 	busyRetries = 20
 	busyDelay   = time.Second
@@ -187,7 +188,7 @@ func (d *Dev) overStdio(t *testing.T, token string) callPath {
 		_ = toServer.Close()
 		stop()
 		if code := <-done; code != cli.ExitDone {
-			t.Errorf("pt mcp ends with %d: %s", code, &errs)
+			t.Errorf("pt mcp: got exit code %d: %s", code, &errs)
 		}
 	})
 	return tools(t, "the tool over stdio", &sdk.IOTransport{Reader: fromServer, Writer: toServer})
@@ -226,11 +227,11 @@ func tools(t *testing.T, name string, transport sdk.Transport) callPath {
 			t.Fatalf("%s: %v", o.Name, err)
 		}
 		if sent, err := json.Marshal(res); err != nil || len(sent) > mcp.MaxResult {
-			t.Errorf("%s: a result of %d bytes (%v)", o.Name, len(sent), err)
+			t.Errorf("%s: got a result of %d bytes (%v)", o.Name, len(sent), err)
 		}
 		if !res.IsError {
 			if err := schemas[o.ToolName()].Validate(res.StructuredContent); err != nil {
-				t.Errorf("%s: the answer is not what the tool's schema says: %v", o.Name, err)
+				t.Errorf("%s: the result violates the tool's schema: %v", o.Name, err)
 			}
 			return outcome{Data: res.StructuredContent}
 		}
@@ -246,8 +247,8 @@ func tools(t *testing.T, name string, transport sdk.Transport) callPath {
 	}}
 }
 
-// hiddenOperations are operations that return a secret or change the credential or session, so they
-// are not exposed as tools.
+// hiddenOperations are operations that return a secret or change the credential or session.
+// They are not exposed as tools.
 var hiddenOperations = []string{"login", "logout", "change-password", "change-email", "request-password-reset", "reset-password", "issue-key", "issue-service-key"}
 
 // arguments returns the required input of an operation with values from the world.
@@ -278,15 +279,15 @@ func (w *parityWorld) arguments(t testing.TB, o *op.Operation) map[string]any {
 }
 
 var (
-	uuids   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	moments = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})`)
+	uuids      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	timestamps = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})`)
 )
 
-// plain makes outcomes of two worlds comparable: it replaces ids by the order of their
+// normalize makes outcomes of two worlds comparable: it replaces ids by the order of their
 // appearance, timestamps, and the world's tag.
-func plain(o outcome, tag string) string {
+func normalize(o outcome, tag string) string {
 	text := strings.NewReplacer(tag, "TAG", strings.ToLower(tag), "tag").Replace(o.String())
-	text = moments.ReplaceAllString(text, "MOMENT")
+	text = timestamps.ReplaceAllString(text, "MOMENT")
 	names := map[string]string{}
 	return uuids.ReplaceAllStringFunc(text, func(id string) string {
 		if names[id] == "" {
@@ -299,8 +300,9 @@ func plain(o outcome, tag string) string {
 // growingLists are reads whose result grows while other requests run.
 var growingLists = []string{"list-decisions", "list-events", "list-audit-entries", "list-keys", "list-notifications"}
 
-// TestOperations_SameResultOverHTTPCLIAndMCP calls every operation over HTTP, with pt, and as an MCP tool over HTTP and
-// stdio: the same input must return the same data or the same error.
+// TestOperations_SameResultOverHTTPCLIAndMCP calls every operation over HTTP, with pt, and as
+// an MCP tool over HTTP and stdio. The same input must return the same data or the same
+// error.
 func TestOperations_SameResultOverHTTPCLIAndMCP(t *testing.T) {
 	t.Parallel()
 	d := startDev(t)
@@ -332,7 +334,7 @@ func TestOperations_SameResultOverHTTPCLIAndMCP(t *testing.T) {
 	t.Run("wrong input", func(t *testing.T) {
 		tried := 0
 		for _, o := range operations {
-			for note, args := range w.wrong(t, o) {
+			for note, args := range w.invalidInputs(t, o) {
 				tried++
 				if got := callEverywhere(t, byAdmin, o, args, note); got.Code != "VALIDATION" || got.Field == "" {
 					t.Errorf("%s, %s: %s", o.Name, note, got)
@@ -340,7 +342,7 @@ func TestOperations_SameResultOverHTTPCLIAndMCP(t *testing.T) {
 			}
 		}
 		if tried < 100 {
-			t.Errorf("only %d wrong inputs were tried", tried)
+			t.Errorf("got only %d invalid inputs", tried)
 		}
 	})
 	t.Run("reads", func(t *testing.T) {
@@ -357,13 +359,14 @@ func TestOperations_SameResultOverHTTPCLIAndMCP(t *testing.T) {
 			}
 		}
 		if done < 30 {
-			t.Errorf("only %d reads succeed", done)
+			t.Errorf("got only %d successful reads", done)
 		}
 	})
 	t.Run("writes", func(t *testing.T) { d.parityOfWrites(t, operations, admin, byAdmin) })
 }
 
-// callEverywhere calls the operation through every interface, expects one outcome and returns it.
+// callEverywhere calls the operation through every interface, requires that all outcomes are
+// equal, and returns the outcome.
 func callEverywhere(t *testing.T, by []callPath, o *op.Operation, args map[string]any, note string) outcome {
 	t.Helper()
 	first := by[0].call(t, o, args)
@@ -376,15 +379,15 @@ func callEverywhere(t *testing.T, by []callPath, o *op.Operation, args map[strin
 			// The message may differ if a client detects the error before it sends the request.
 			got.Message = first.Message
 		}
-		if want, is := plain(first, "\x00"), plain(got, "\x00"); want != is {
-			t.Errorf("%s (%s), %s gives\n%s\nand %s\n%s", o.Name, note, by[0].name, want, way.name, is)
+		if want, is := normalize(first, "\x00"), normalize(got, "\x00"); want != is {
+			t.Errorf("%s (%s): results differ: %s returns\n%s\n%s returns\n%s", o.Name, note, by[0].name, want, way.name, is)
 		}
 	}
 	return first
 }
 
-// wrong returns inputs that the operation rejects for every caller.
-func (w *parityWorld) wrong(t *testing.T, o *op.Operation) map[string]map[string]any {
+// invalidInputs returns inputs that the operation rejects for every caller.
+func (w *parityWorld) invalidInputs(t *testing.T, o *op.Operation) map[string]map[string]any {
 	t.Helper()
 	inputs := map[string]map[string]any{}
 	change := func(note, name string, value any) {
@@ -396,7 +399,7 @@ func (w *parityWorld) wrong(t *testing.T, o *op.Operation) map[string]map[string
 		}
 		inputs[note+" "+name] = args
 	}
-	change("a stranger", "stranger", "x")
+	change("an unknown field", "nosuch", "x")
 	for _, f := range o.Fields {
 		if f.Source == op.FromPath {
 			continue
@@ -458,7 +461,7 @@ func (d *Dev) parityOfWrites(t *testing.T, operations []*op.Operation, admin str
 		var want string
 		for i, way := range by {
 			got := way.call(t, o, worlds[i].arguments(t, o))
-			is := plain(got, worlds[i].tag)
+			is := normalize(got, worlds[i].tag)
 			if i == 0 {
 				want = is
 				if got.Code == "" {
@@ -467,12 +470,12 @@ func (d *Dev) parityOfWrites(t *testing.T, operations []*op.Operation, admin str
 					t.Logf("%s: %s", o.Name, is)
 				}
 			} else if is != want {
-				t.Errorf("%s, %s gives\n%s\nand %s\n%s", o.Name, by[0].name, want, way.name, is)
+				t.Errorf("%s: results differ: %s returns\n%s\n%s returns\n%s", o.Name, by[0].name, want, way.name, is)
 			}
 		}
 	}
 	t.Logf("%d of %d writes succeed", done, len(writes))
 	if done < len(writes)*4/5 {
-		t.Errorf("only %d of %d writes succeed", done, len(writes))
+		t.Errorf("got only %d successful writes of %d", done, len(writes))
 	}
 }

@@ -48,11 +48,11 @@ func newParityWorld(t testing.TB, d *Dev, token, tag string) *parityWorld {
 	w.ids["epicId"] = epic["id"]
 	task("Part of the undertaking", map[string]any{"epicId": epic["id"]})
 
-	asked := task("Whether to go left", map[string]any{"status": "IN_PROGRESS", "assignee": me.User.ID})
-	decision := w.make(t, fmt.Sprintf("%s/tasks/%s/decision-requests", p, asked["key"]), map[string]any{"question": "Left?", "options": []string{"Yes", "No"}})
+	taskWithDecision := task("Whether to go left", map[string]any{"status": "IN_PROGRESS", "assignee": me.User.ID})
+	decision := w.make(t, fmt.Sprintf("%s/tasks/%s/decision-requests", p, taskWithDecision["key"]), map[string]any{"question": "Left?", "options": []string{"Yes", "No"}})
 	w.ids["requestId"] = decision["id"]
 	for _, name := range []string{"mark-awaiting-decision", "list-decision-requests", "answer-decision", "cancel-decision", "wait-decision"} {
-		w.ids[name+" task"] = asked["key"]
+		w.ids[name+" task"] = taskWithDecision["key"]
 	}
 	w.ids["answer-decision chosenOptionIndex"] = 1
 	w.ids["wait-decision timeoutSeconds"] = 1

@@ -30,7 +30,7 @@ func TestReplay_ReturnsTheRecordedDecisions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	auditor := s.as("admin@acme.example")
+	auditor := s.loginAs("admin@acme.example")
 	found := map[ruleReason]identity.Decision{}
 	for _, e := range s.waitForDecisions(auditor, wanted) {
 		got := decode[identity.Decision](t, s.want(http.StatusOK, "", "GET", "/api/decisions/"+string(e.ID), auditor, nil))
@@ -44,7 +44,7 @@ func TestReplay_ReturnsTheRecordedDecisions(t *testing.T) {
 		}
 		found[kindOf(e)] = got
 	}
-	t.Logf("%d kinds of answers: %v", len(found), slices.Sorted(func(yield func(string) bool) {
+	t.Logf("%d kinds of decisions: %v", len(found), slices.Sorted(func(yield func(string) bool) {
 		for d := range found {
 			if !yield(strings.TrimSpace(strings.TrimPrefix(d.rule, "parapet/") + " " + d.reason)) {
 				return
@@ -54,8 +54,8 @@ func TestReplay_ReturnsTheRecordedDecisions(t *testing.T) {
 	checkSnapshotDecides(t, engine, found)
 }
 
-// checkSnapshotDecides changes the snapshots of decisions and expects other results: a replay
-// that ignored the snapshot would prove nothing.
+// checkSnapshotDecides changes the snapshots of decisions and expects other results. This
+// shows that a replay uses the snapshot.
 func checkSnapshotDecides(t *testing.T, engine *authz.Engine, found map[ruleReason]identity.Decision) {
 	t.Helper()
 	const access = "parapet/access/allow"
@@ -87,7 +87,7 @@ func checkSnapshotDecides(t *testing.T, engine *authz.Engine, found map[ruleReas
 	} {
 		d, ok := found[c.of]
 		if !ok {
-			t.Errorf("%s: no record of %v", c.name, c.of)
+			t.Errorf("%s: no decision of %v", c.name, c.of)
 			continue
 		}
 		r := recorded(t, d)
@@ -115,8 +115,8 @@ func checkSnapshotDecides(t *testing.T, engine *authz.Engine, found map[ruleReas
 // decideForReplay causes every kind of decision that requests can cause, and returns them.
 func decideForReplay(s *stage) []ruleReason {
 	const access = "parapet/access/allow"
-	admin, manager, member := s.as("admin@acme.example"), s.as("project-manager@acme.example"), s.as("member@acme.example")
-	guest, reviewer := s.as("guest@acme.example"), s.as("reviewer@acme.example")
+	admin, manager, member := s.loginAs("admin@acme.example"), s.loginAs("project-manager@acme.example"), s.loginAs("member@acme.example")
+	guest, reviewer := s.loginAs("guest@acme.example"), s.loginAs("reviewer@acme.example")
 	project := func(token, name string, more body) string {
 		in := body{"name": name, "startDate": "2027-01-01"}
 		maps.Copy(in, more)
@@ -144,7 +144,7 @@ func decideForReplay(s *stage) []ruleReason {
 	// A role in one project, by session and by a key that was issued with it.
 	s.want(201, "", "POST", "/api/roles/"+s.role(admin, "Project Manager")+"/assignments", admin,
 		body{"userId": s.user("acme", "member@acme.example"), "scope": "project", "scopeId": open})
-	scopedSession := s.as("member@acme.example")
+	scopedSession := s.loginAs("member@acme.example")
 	s.want(200, "", "PATCH", "/api/projects/"+open, scopedSession, body{"name": "Scoped"})
 	s.want(403, "", "PATCH", "/api/projects/"+other, scopedSession, rename)
 	scoped := s.key(scopedSession)
@@ -187,8 +187,8 @@ func decideForReplay(s *stage) []ruleReason {
 	}
 }
 
-// waitForDecisions lists the tenant's decisions, once all the wanted ones are among them, because the
-// log is written asynchronously.
+// waitForDecisions lists the tenant's decisions. It waits until the list contains all wanted
+// decisions, because the log is written asynchronously.
 func (s *stage) waitForDecisions(token string, wanted []ruleReason) []identity.DecisionEntry {
 	s.t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
@@ -212,7 +212,8 @@ func (s *stage) waitForDecisions(token string, wanted []ruleReason) []identity.D
 	}
 }
 
-// kindOf returns the rule and the reason; "on behalf" if a delegation allowed it.
+// kindOf returns the rule and the reason of a decision. The reason is "on behalf" if a
+// delegation allowed the request.
 func kindOf(e identity.DecisionEntry) ruleReason {
 	input, _ := e.Input.(map[string]any)
 	if input["delegation"] != nil {
@@ -231,7 +232,7 @@ func recorded(t *testing.T, d identity.Decision) authz.Recorded {
 	r := authz.Recorded{Rule: d.Rule, Permission: d.Permission, Module: d.Module, Input: input}
 	if d.SubjectDigest != "" {
 		if d.SubjectStatus != identity.SubjectVerified {
-			t.Errorf("the snapshot of %s is %q", d.ID, d.SubjectStatus)
+			t.Errorf("snapshot of decision %s: got status %q", d.ID, d.SubjectStatus)
 		}
 		document, err := json.Marshal(d.Subject)
 		if err != nil {
@@ -245,7 +246,7 @@ func recorded(t *testing.T, d identity.Decision) authz.Recorded {
 	return r
 }
 
-// describeDifference describes how a replay differs from the record; empty if it does not.
+// describeDifference describes how a replay differs from the record, or returns "".
 func describeDifference(d identity.Decision, r authz.Replayed) string {
 	if r.Incomplete && !d.Allow {
 		return ""
@@ -317,6 +318,6 @@ func replayAllDecisions(s *stage) {
 	largest := slices.Max(slices.Collect(maps.Values(subjects)))
 	s.t.Logf("%d decisions of %d kinds, %d of them without what other tenants hold, by %d subjects of at most %d bytes", total, len(kinds), incomplete, len(subjects), largest)
 	if len(kinds) < 20 {
-		s.t.Errorf("only %d kinds of decisions: %v", len(kinds), kinds)
+		s.t.Errorf("got only %d kinds of decisions: %v", len(kinds), kinds)
 	}
 }

@@ -88,12 +88,12 @@ func (d *Dev) login(t testing.TB, email string) string {
 			var out struct{ Token string }
 			w := d.ask(t, "POST", "/api/auth/login", "", body)
 			if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || out.Token == "" {
-				t.Fatalf("login of %s: %d %s", email, w.Code, w.Body)
+				t.Fatalf("login of %s: got %d %s", email, w.Code, w.Body)
 			}
 			return out.Token
 		}
 	}
-	t.Fatalf("nobody is called %s", email)
+	t.Fatalf("no seeded user %s", email)
 	return ""
 }
 
@@ -189,25 +189,25 @@ func TestEveryOperation_RequiresCredentialAndPermission(t *testing.T) {
 		}
 		for note, token := range map[string]string{"no token": "", "garbage": "a.b.c", "half a token": powerless[:len(powerless)/2]} {
 			if w := d.ask(t, wire.Method, wire.Target, token, wire.Body); w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), `"UNAUTHORIZED"`) {
-				t.Errorf("%s with %s: %d %s, want 401", o.Name, note, w.Code, w.Body)
+				t.Errorf("%s with %s: got %d %s, want 401", o.Name, note, w.Code, w.Body)
 			}
 		}
 		if o.Access != op.Permitted {
 			continue
 		}
 		if !catalogue.Knows(o.Permission) && catalogue.AuditScopes[o.Permission] == nil {
-			t.Errorf("%s needs %s, which the policies' catalogue does not list", o.Name, o.Permission)
+			t.Errorf("%s requires %s, which is not in the catalogue of the policies", o.Name, o.Permission)
 		}
 		w := d.ask(t, wire.Method, wire.Target, powerless, wire.Body)
 		var e struct {
 			Error struct{ Code, Permission string }
 		}
 		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != http.StatusForbidden || e.Error.Code != "FORBIDDEN" || e.Error.Permission != o.Grant || !catalogue.Knows(o.Grant) {
-			t.Errorf("%s without %s: %d %s, want 403 that names it, and it can be granted", o.Name, o.Grant, w.Code, w.Body)
+			t.Errorf("%s without %s: got %d %s, want 403 that names the permission and that it can be granted", o.Name, o.Grant, w.Code, w.Body)
 		}
 	}
 	if want := []string{"login", "request-password-reset", "reset-password"}; !slices.Equal(public, want) {
-		t.Errorf("public operations: %v, want %v", public, want)
+		t.Errorf("public operations: got %v, want %v", public, want)
 	}
 }
 
@@ -228,7 +228,7 @@ func TestEveryOperation_ForeignIDLooksAbsent(t *testing.T) {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	acme := d.info.Tenants[slices.IndexFunc(d.info.Tenants, func(t Tenant) bool { return t.Slug == "acme" })]
-	stranger := d.login(t, "admin@globex.example")
+	otherTenantUser := d.login(t, "admin@globex.example")
 	var epic struct{ ID op.UUID }
 	w = d.ask(t, "POST", "/api/projects/"+string(project.ID)+"/tasks", manager, []byte(`{"title":"Epic","issueType":"EPIC"}`))
 	if err := json.Unmarshal(w.Body.Bytes(), &epic); err != nil || w.Code != 201 {
@@ -285,19 +285,19 @@ func TestEveryOperation_ForeignIDLooksAbsent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := d.ask(t, wire.Method, wire.Target, stranger, wire.Body)
+			w := d.ask(t, wire.Method, wire.Target, otherTenantUser, wire.Body)
 			if w.Code < 400 {
-				t.Errorf("%s: a stranger is answered %d %s", o.Name, w.Code, w.Body)
+				t.Errorf("%s by a user of another tenant: got %d %s", o.Name, w.Code, w.Body)
 			}
 			text := strings.ReplaceAll(w.Body.String(), w.Header().Get("X-Request-Id"), "")
 			answers[note] = fmt.Sprintf("%d %s", w.Code, text)
 		}
 		if answers["foreign"] != answers["absent"] {
-			t.Errorf("%s tells a foreign id from an absent one:\n%s\n%s", o.Name, answers["foreign"], answers["absent"])
+			t.Errorf("%s: the responses to a foreign and an unknown id differ:\n%s\n%s", o.Name, answers["foreign"], answers["absent"])
 		}
 	}
 	if tried < 15 {
-		t.Errorf("only %d operations were tried", tried)
+		t.Errorf("got only %d tested operations", tried)
 	}
 }
 
@@ -333,7 +333,7 @@ func TestEveryOperation_RejectsInvalidIDs(t *testing.T) {
 			d.App().Handler().ServeHTTP(w, r)
 			if w.Code != 400 && w.Code != 404 && w.Code != 403 && w.Code != 405 {
 				text, _ := io.ReadAll(w.Body)
-				t.Errorf("%s with the id %.20q: %d %s, want 400 or 404", o.Name, id, w.Code, text)
+				t.Errorf("%s with the id %.20q: got %d %s, want 400 or 404", o.Name, id, w.Code, text)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ func BenchmarkDispatch(b *testing.B) {
 	db := pgtest.New(b)
 	createTakenTable(b, db)
 	module, tenant := db.Pool(b, postgres.RoleTracker), uid.New()
-	d := dispatcher(b, db, nil, collector("one", nil), collector("two", nil), collector("three", nil))
+	d := dispatcher(b, db, nil, recordingSubscriber("one", nil), recordingSubscriber("two", nil), recordingSubscriber("three", nil))
 	var list []events.Event
 	for i := range n {
 		list = append(list, numberedEvent(tenant, fmt.Sprint("a", i%100), fmt.Sprint(i)))
@@ -47,7 +47,7 @@ func BenchmarkBacklog(b *testing.B) {
 		db := pgtest.New(b)
 		owner := createTakenTable(b, db)
 		module, tenant := db.Pool(b, postgres.RoleTracker), uid.New()
-		d := dispatcher(b, db, nil, collector("one", nil), collector("two", nil), collector("three", nil))
+		d := dispatcher(b, db, nil, recordingSubscriber("one", nil), recordingSubscriber("two", nil), recordingSubscriber("three", nil))
 		planForEmptyTables(b, owner, d)
 		for from := 0; from < n; from += 5000 {
 			var list []events.Event
@@ -74,7 +74,7 @@ func BenchmarkLatencyAtRate(b *testing.B) {
 	var mu sync.Mutex
 	committed, taken := map[op.UUID]time.Time{}, map[op.UUID]time.Time{}
 	all := make(chan struct{})
-	d := dispatcher(b, db, nil, collector("s", func(_ context.Context, list []events.Event) error {
+	d := dispatcher(b, db, nil, recordingSubscriber("s", func(_ context.Context, list []events.Event) error {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, e := range list {
@@ -133,7 +133,7 @@ func BenchmarkLatency(b *testing.B) {
 	createTakenTable(b, db)
 	module, tenant := db.Pool(b, postgres.RoleTracker), uid.New()
 	taken := make(chan struct{}, 1)
-	d := dispatcher(b, db, nil, collector("s", func(context.Context, []events.Event) error { taken <- struct{}{}; return nil }))
+	d := dispatcher(b, db, nil, recordingSubscriber("s", func(context.Context, []events.Event) error { taken <- struct{}{}; return nil }))
 	ctx, stop := context.WithCancel(b.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = d.Run(ctx) }()

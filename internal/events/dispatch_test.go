@@ -35,9 +35,9 @@ func TestDispatcher_DeliversMatchingEventsToEachSubscriber(t *testing.T) {
 	other := numberedEvent(tenant, "e", "0")
 	other.Type = "catalog.entry.created"
 	publish(t, module, tenant, numberedEvent(tenant, "a", "1"), other, numberedEvent(tenant, "b", "2"))
-	only := collector("only", nil)
+	only := recordingSubscriber("only", nil)
 	only.Types = []string{"catalog.entry.created", "catalog.*"}
-	d := dispatcher(t, db, nil, collector("all", nil), only)
+	d := dispatcher(t, db, nil, recordingSubscriber("all", nil), only)
 	if n, err := d.Drain(t.Context()); err != nil || n != 3 {
 		t.Fatalf("Drain: moved %d events, %v; want 3", n, err)
 	}
@@ -61,7 +61,7 @@ func TestDispatcher_SkipsProcessedEvents(t *testing.T) {
 	db := pgtest.New(t)
 	owner, tenant := createTakenTable(t, db), uid.New()
 	publish(t, db.Pool(t, postgres.RoleTracker), tenant, numberedEvent(tenant, "a", "1"))
-	d := dispatcher(t, db, nil, collector("s", nil))
+	d := dispatcher(t, db, nil, recordingSubscriber("s", nil))
 	for range 2 {
 		if _, err := d.Drain(t.Context()); err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ func TestDispatcher_CancelledBatch_IsRolledBackAndRedelivered(t *testing.T) {
 
 	var calls atomic.Int32
 	ctx, cancel := context.WithCancel(t.Context())
-	d := dispatcher(t, db, nil, collector("s", func(context.Context, []events.Event) error {
+	d := dispatcher(t, db, nil, recordingSubscriber("s", func(context.Context, []events.Event) error {
 		if calls.Add(1) == 1 {
 			cancel() // after the effect, before the commit
 		}
@@ -118,7 +118,7 @@ func TestDispatcher_TerminatedConnections_DeliverEachEventOnceInOrder(t *testing
 	db := pgtest.New(t)
 	owner, module := createTakenTable(t, db), db.Pool(t, postgres.RoleTracker)
 	d := dispatcher(t, db, func(c *events.Config) { c.Batch, c.Tick = 7, 20*time.Millisecond },
-		collector("one", nil), collector("two", nil))
+		recordingSubscriber("one", nil), recordingSubscriber("two", nil))
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = d.Run(ctx) })
@@ -181,9 +181,9 @@ func TestDispatcher_FailingEvent_IsParkedAndDelaysNoOther(t *testing.T) {
 		c.MaxAttempts = 3
 		c.Backoff = func(int) time.Duration { return time.Hour }
 	},
-		collector("error", poisoned(func() error { return errors.New("handler\x00failed") })),
-		collector("panic", poisoned(func() error { panic("handler failed") })),
-		collector("healthy", nil))
+		recordingSubscriber("error", poisoned(func() error { return errors.New("handler\x00failed") })),
+		recordingSubscriber("panic", poisoned(func() error { panic("handler failed") })),
+		recordingSubscriber("healthy", nil))
 	if _, err := d.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestDispatcher_FailingEvent_IsParkedAndDelaysNoOther(t *testing.T) {
 		t.Errorf("parked delivery: got %d attempts, error %q, %v, want 3 attempts and their last error", attempts, text, err)
 	}
 
-	fixed := dispatcher(t, db, nil, collector("error", nil))
+	fixed := dispatcher(t, db, nil, recordingSubscriber("error", nil))
 	list, err := events.ListParked(t.Context(), db.Pool(t, postgres.RoleJobs), 10)
 	if err != nil || len(list) != 2 || list[0].Attempts == 0 || list[0].LastError == "" || list[0].Type == "" {
 		t.Errorf("ListParked: got %+v, %v, want 2 deliveries with their attempts, error and type", list, err)
@@ -242,7 +242,7 @@ func TestDispatcher_EventOverTimeLimit_IsParked(t *testing.T) {
 	db := pgtest.New(t)
 	owner, tenant := createTakenTable(t, db), uid.New()
 	publish(t, db.Pool(t, postgres.RoleTracker), tenant, numberedEvent(tenant, "a", "1"), numberedEvent(tenant, "p", "sleep"), numberedEvent(tenant, "b", "2"))
-	slow := collector("slow", nil)
+	slow := recordingSubscriber("slow", nil)
 	inner := slow.Handle
 	slow.Handle = func(ctx context.Context, tx postgres.Querier, list []events.Event) error {
 		for _, e := range list {
@@ -279,14 +279,14 @@ func TestDispatcher_SlowSubscriberDelaysNoOther(t *testing.T) {
 	owner, module, tenant := createTakenTable(t, db), db.Pool(t, postgres.RoleTracker), uid.New()
 	block := make(chan struct{})
 	d := dispatcher(t, db, nil,
-		collector("slow", func(ctx context.Context, _ []events.Event) error {
+		recordingSubscriber("slow", func(ctx context.Context, _ []events.Event) error {
 			select {
 			case <-block:
 			case <-ctx.Done():
 			}
 			return ctx.Err()
 		}),
-		collector("quick", nil))
+		recordingSubscriber("quick", nil))
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = d.Run(ctx) })
@@ -320,7 +320,7 @@ func TestDispatcher_TwoConcurrent_KeepOrderPerAggregate(t *testing.T) {
 		c.Batch, c.MaxAttempts = 5, 1000
 		c.Backoff = func(int) time.Duration { return time.Duration(rand.IntN(3)) * time.Millisecond }
 	}
-	first, second := dispatcher(t, db, change, collector("s", hook)), dispatcher(t, db, change, collector("s", hook))
+	first, second := dispatcher(t, db, change, recordingSubscriber("s", hook)), dispatcher(t, db, change, recordingSubscriber("s", hook))
 	tenant := uid.New()
 	const writers, each = 3, 30
 	ctx, stop := context.WithCancel(t.Context())
@@ -366,7 +366,7 @@ func TestDispatcher_DeliversEventCommittedOutOfOrder(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, module, tenant := createTakenTable(t, db), db.Pool(t, postgres.RoleTracker), uid.New()
-	d := dispatcher(t, db, nil, collector("s", nil))
+	d := dispatcher(t, db, nil, recordingSubscriber("s", nil))
 	late, err := module.Begin(t.Context(), string(tenant), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -398,7 +398,7 @@ func TestDispatcher_OneLeader_OtherTakesOver(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer func() { stop(); running.Wait() }()
 	for range 2 {
-		d := dispatcher(t, db, nil, collector("s", nil))
+		d := dispatcher(t, db, nil, recordingSubscriber("s", nil))
 		running.Go(func() { _ = d.Run(ctx) })
 	}
 	publish(t, module, tenant, numberedEvent(tenant, "a", "0"))
@@ -433,7 +433,7 @@ func TestPrune_KeepsUndeliveredAndParkedEvents(t *testing.T) {
 	db := pgtest.New(t)
 	owner, module, jobs, tenant := createTakenTable(t, db), db.Pool(t, postgres.RoleTracker), db.Pool(t, postgres.RoleJobs), uid.New()
 	publish(t, module, tenant, numberedEvent(tenant, "done", "1"), numberedEvent(tenant, "parked", "poison"))
-	d := dispatcher(t, db, func(c *events.Config) { c.MaxAttempts = 1 }, collector("s", func(_ context.Context, list []events.Event) error {
+	d := dispatcher(t, db, func(c *events.Config) { c.MaxAttempts = 1 }, recordingSubscriber("s", func(_ context.Context, list []events.Event) error {
 		if slices.ContainsFunc(list, func(e events.Event) bool { return e.AggregateID == "parked" }) {
 			return errors.New("no")
 		}
@@ -458,7 +458,7 @@ func TestPrune_KeepsUndeliveredAndParkedEvents(t *testing.T) {
 func TestNewDispatcher_RejectsInvalidConfig(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Shared(t, postgres.RoleJobs)
-	s := collector("s", nil)
+	s := recordingSubscriber("s", nil)
 	for name, cfg := range map[string]events.Config{
 		"no pool":        {},
 		"no name":        {Pool: pool, Subscribers: []events.Subscriber{{Types: s.Types, Handle: s.Handle}}},

@@ -17,7 +17,7 @@ func TestRoute_FormerLeaderRoutesNothing(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, module, tenant := createTakenTable(t, db), db.Pool(t, postgres.RoleTracker), uid.New()
-	former, next := dispatcher(t, db, nil, collector("s", nil)), dispatcher(t, db, nil, collector("s", nil))
+	former, next := dispatcher(t, db, nil, recordingSubscriber("s", nil)), dispatcher(t, db, nil, recordingSubscriber("s", nil))
 	epoch, err := events.AcquireLease(t.Context(), db.Pool(t, postgres.RoleJobs), uid.Random())
 	if err != nil || epoch == 0 {
 		t.Fatalf("AcquireLease: got epoch %d, %v", epoch, err)

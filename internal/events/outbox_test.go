@@ -53,7 +53,7 @@ func TestCheckType(t *testing.T) {
 	}
 }
 
-func TestMatches(t *testing.T) {
+func TestMatches_AcceptsNamesAndWildcards(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		pattern, name string
@@ -169,9 +169,9 @@ func TestAppend_RejectsInvalidEvents(t *testing.T) {
 	}
 }
 
-// collector returns a subscriber that records the events in the database, so that the
+// recordingSubscriber returns a subscriber that records the events in the database, so that the
 // record is rolled back with its transaction.
-func collector(name string, hook func(ctx context.Context, list []events.Event) error) events.Subscriber {
+func recordingSubscriber(name string, hook func(ctx context.Context, list []events.Event) error) events.Subscriber {
 	return events.Subscriber{Name: name, Types: []string{"projects.*"}, Handle: func(ctx context.Context, tx postgres.Querier, list []events.Event) error {
 		var ids, tenants []string
 		for _, e := range list {

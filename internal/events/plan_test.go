@@ -47,7 +47,7 @@ func TestDrain_VisitsFewRowsPerEvent_StalePlans(t *testing.T) {
 			jobs.Close()
 		}
 	}()
-	d, err := events.NewDispatcher(events.Config{Pool: jobs, Batch: batch, Subscribers: []events.Subscriber{collector("one", nil)}})
+	d, err := events.NewDispatcher(events.Config{Pool: jobs, Batch: batch, Subscribers: []events.Subscriber{recordingSubscriber("one", nil)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestDrain_LeavesNoDeadRowsForTheNextBatch(t *testing.T) {
 	db := pgtest.New(t)
 	owner := createTakenTable(t, db)
 	module, tenant := db.Pool(t, postgres.RoleTracker), uid.New()
-	d := dispatcher(t, db, func(c *events.Config) { c.Batch = batch }, collector("one", nil), collector("two", nil), collector("three", nil))
+	d := dispatcher(t, db, func(c *events.Config) { c.Batch = batch }, recordingSubscriber("one", nil), recordingSubscriber("two", nil), recordingSubscriber("three", nil))
 	var list []events.Event
 	for i := range delivered {
 		list = append(list, numberedEvent(tenant, fmt.Sprint("a", i%50), fmt.Sprint(i)))

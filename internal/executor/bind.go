@@ -119,7 +119,7 @@ func Public[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Contex
 		if !ok {
 			return nil, fmt.Errorf("executor: %s was called with %T", o.Name, in)
 		}
-		ctx, cancel := m.deadline(ctx, o.Operation)
+		ctx, cancel := m.withTimeout(ctx, o.Operation)
 		defer cancel()
 		out, err := do(ctx, typed)
 		if err != nil {

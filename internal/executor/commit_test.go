@@ -92,7 +92,7 @@ func TestExecutor_WhenPausedInTransaction_ServerEndsTransaction(t *testing.T) {
 	err := h.db.Pool(t, postgres.RoleTracker).InTx(t.Context(), string(h.tenant), nil, func(tx *postgres.Tx) error {
 		return tx.QueryRow(t.Context(), `SHOW idle_in_transaction_session_timeout`).Scan(&timeout)
 	})
-	if d, perr := time.ParseDuration(timeout); err != nil || perr != nil || d != postgres.IdleTimeout || d > 10*time.Second {
+	if d, parseErr := time.ParseDuration(timeout); err != nil || parseErr != nil || d != postgres.IdleTimeout || d > 10*time.Second {
 		t.Fatalf("idle_in_transaction_session_timeout: got %q, %v, want %s", timeout, err, postgres.IdleTimeout)
 	}
 	wake, began := make(chan struct{}), make(chan int, 1)

@@ -190,7 +190,7 @@ func (m *Module) run(ctx context.Context, o *op.Operation, f func(ctx context.Co
 	if p == nil || p.Subject == nil {
 		return fault.Unauthorized()
 	}
-	ctx, cancel := m.deadline(ctx, o)
+	ctx, cancel := m.withTimeout(ctx, o)
 	defer cancel()
 	for range maxAttempts {
 		found := tenantState{p.Revision, p.DelegationFingerprint}
@@ -223,8 +223,9 @@ func (m *Module) run(ctx context.Context, o *op.Operation, f func(ctx context.Co
 // bulkFactor multiplies the timeout for bulk operations.
 const bulkFactor = 3
 
-// deadline bounds a call, so that the caller gets an answer if the database does not respond.
-func (m *Module) deadline(ctx context.Context, o *op.Operation) (context.Context, context.CancelFunc) {
+// withTimeout limits the time of a call: the caller gets an error if the database does not
+// respond.
+func (m *Module) withTimeout(ctx context.Context, o *op.Operation) (context.Context, context.CancelFunc) {
 	switch {
 	case m.cfg.Timeout <= 0:
 		return context.WithCancel(ctx)
@@ -254,8 +255,8 @@ func (m *Module) read(ctx context.Context, c *Call, found *tenantState, f func(c
 		return err
 	}
 	if !c.tenantChecked {
-		if _, cerr := reader.Exec(ctx, `SELECT 1`); cerr != nil {
-			return cerr
+		if _, checkErr := reader.Exec(ctx, `SELECT 1`); checkErr != nil {
+			return checkErr
 		}
 	}
 	return err

@@ -56,12 +56,12 @@ func (a *API) writeError(c *gin.Context, err error) {
 	if f.Code == fault.CodeUnauthorized {
 		c.Header("WWW-Authenticate", `Bearer realm="parapet"`)
 	}
-	text, merr := json.Marshal(Envelope{Error{
+	text, marshalErr := json.Marshal(Envelope{Error{
 		Code: f.Code, Message: f.Message, Reason: f.Reason, Reasons: f.Reasons, Field: f.Field,
 		Permission: f.Permission, RequestID: op.RequestID(ctx), Details: f.Details,
 	}}, json.Deterministic(true))
-	if merr != nil {
-		a.cfg.Log.ErrorContext(ctx, "cannot encode the error response", slog.Any("error", merr))
+	if marshalErr != nil {
+		a.cfg.Log.ErrorContext(ctx, "cannot encode the error response", slog.Any("error", marshalErr))
 		text = []byte(`{"error":{"code":"INTERNAL","message":"Something went wrong on the server.","requestId":"` + op.RequestID(ctx) + `"}}`)
 	}
 	c.Abort()

@@ -25,11 +25,11 @@ func (a *API) Mount(path, name string, h http.Handler) {
 			// The operations that the handler calls check the organisation.
 			copied := r.Clone(r.Context())
 			copied.Header.Del("X-Act-As-Org")
-			cred, cerr := readCredential(copied, "")
-			if cerr == nil && !cred.Bearer {
-				cerr = fault.Unauthorized()
+			cred, credentialErr := readCredential(copied, "")
+			if credentialErr == nil && !cred.Bearer {
+				credentialErr = fault.Unauthorized()
 			}
-			if err = cerr; err == nil {
+			if err = credentialErr; err == nil {
 				_, err = a.cfg.Auth.Authenticate(r.Context(), cred)
 			}
 		}

@@ -195,7 +195,7 @@ func TestListAuditEntries_FiltersByCredential(t *testing.T) {
 func TestGetDecision_ReturnsSubjectAndDetectsAlteration(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
-	admin, stranger := r.login("admin@acme.example"), r.login("admin@globex.example")
+	admin, otherTenantUser := r.login("admin@acme.example"), r.login("admin@globex.example")
 	const document = `{"subject":{"grants":{}}}`
 	digest := sha256.Sum256([]byte(document))
 	put := func(digest any) (id op.UUID) {
@@ -220,7 +220,7 @@ VALUES ($1, $2, now(), $3, 'access', 'task.update', 'tracker', true, '{"n":1}', 
 		t.Errorf("decision without a subject: got %+v, want no subject, status or digest", d)
 	}
 	for name, call := range map[string]request{
-		"unknown": pathRequest(admin, "decisionId", uid.New(), nil), "another tenant's": pathRequest(stranger, "decisionId", withSubject, nil),
+		"unknown": pathRequest(admin, "decisionId", uid.New(), nil), "another tenant's": pathRequest(otherTenantUser, "decisionId", withSubject, nil),
 	} {
 		if _, err := r.call("get-decision", call); !fault.HasCode(err, fault.CodeNotFound) {
 			t.Errorf("%s: got %v, want NOT_FOUND", name, err)

@@ -130,14 +130,14 @@ func requestFor(o *op.Operation, token string, id op.UUID) request {
 func TestDirectoryOperations_DenyCallerWithoutPermissions(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
-	nobody := r.login("platform@acme.example")
+	withoutPermission := r.login("platform@acme.example")
 	for _, o := range contract.DirectoryOperations() {
 		if _, bound := r.bound[o.Name]; !bound {
 			t.Errorf("%s is declared but not bound", o.Name)
 			continue
 		}
 		for _, id := range []op.UUID{r.acme.people["member"], uid.New()} {
-			r.wantFault(o.Name, requestFor(o, nobody, id), fault.CodeForbidden, o.Permission)
+			r.wantFault(o.Name, requestFor(o, withoutPermission, id), fault.CodeForbidden, o.Permission)
 		}
 	}
 }
@@ -159,7 +159,7 @@ func TestDirectoryOperations_HideRecordsOfOtherTenants(t *testing.T) {
 		tested++
 		want := fault.CodeNotFound
 		if o.Name == "disable-tenant" || o.Name == "enable-tenant" {
-			want = fault.CodeForbidden // a STANDARD tenant's administrator holds neither
+			want = fault.CodeForbidden // administrators of STANDARD tenants hold neither tenant.disable nor tenant.enable
 		}
 		var errs [2]fault.Error
 		for i := range errs {

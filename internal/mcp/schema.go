@@ -54,11 +54,11 @@ func outputSchema(o *op.Operation) (json.RawMessage, error) {
 	if isPage(o.Out) {
 		depth = 3
 	}
-	return json.Marshal(shallow(s, depth))
+	return json.Marshal(shallowSchema(s, depth))
 }
 
-// shallow returns a schema with only types, down to depth levels.
-func shallow(s *jsonschema.Schema, depth int) *jsonschema.Schema {
+// shallowSchema returns a schema with only types, down to depth levels.
+func shallowSchema(s *jsonschema.Schema, depth int) *jsonschema.Schema {
 	if s == nil {
 		return nil
 	}
@@ -66,13 +66,13 @@ func shallow(s *jsonschema.Schema, depth int) *jsonschema.Schema {
 	if depth == 0 {
 		return short
 	}
-	short.Items = shallow(s.Items, depth-1)
+	short.Items = shallowSchema(s.Items, depth-1)
 	short.PropertyOrder = s.PropertyOrder
 	for name, p := range s.Properties {
 		if short.Properties == nil {
 			short.Properties = map[string]*jsonschema.Schema{}
 		}
-		m := shallow(p, depth-1)
+		m := shallowSchema(p, depth-1)
 		if !slices.Contains(s.Required, name) || slices.Contains(m.Types, "array") {
 			// An optional member that is null is omitted, and a list is never null.
 			dropNull(m)

@@ -94,7 +94,7 @@ func (o *Operation) members(object []byte) ([]jsontext.Value, error) {
 		name := tok.String()
 		i := slices.IndexFunc(o.Fields, func(f Field) bool { return f.Name == name })
 		if i < 0 {
-			return nil, fault.Validation(printable(name), fmt.Sprintf("Unknown argument %s.%s", printable(name), o.allowedArguments()))
+			return nil, fault.Validation(toPrintable(name), fmt.Sprintf("Unknown argument %s.%s", toPrintable(name), o.allowedArguments()))
 		}
 		value, err := dec.ReadValue()
 		if err != nil {

@@ -65,7 +65,7 @@ func (o *Operation) readQuery(in reflect.Value, query url.Values, present []bool
 			return fault.Validation("query", "A query parameter has no name.")
 		}
 		if i < 0 {
-			return fault.Validation(printable(name), fmt.Sprintf("Unknown query parameter %s.%s", printable(name), o.allowedNames(FromQuery)))
+			return fault.Validation(toPrintable(name), fmt.Sprintf("Unknown query parameter %s.%s", toPrintable(name), o.allowedNames(FromQuery)))
 		}
 		if len(values) != 1 {
 			return fault.Validation(name, fmt.Sprintf("Duplicate query parameter %s.", name))
@@ -104,7 +104,7 @@ func (o *Operation) readBody(in reflect.Value, body []byte, present []bool) erro
 			return fault.Validation("body", "A field of the body has no name.")
 		}
 		if i < 0 {
-			return fault.Validation(printable(name), fmt.Sprintf("Unknown field %s.%s", printable(name), o.allowedNames(FromBody)))
+			return fault.Validation(toPrintable(name), fmt.Sprintf("Unknown field %s.%s", toPrintable(name), o.allowedNames(FromBody)))
 		}
 		f := o.Fields[i]
 		if dec.PeekKind() == 'n' && !f.Type.Implements(reflect.TypeFor[optional]()) {
@@ -178,7 +178,7 @@ func valueFault(f Field, err error) error {
 // pointerName returns the name of the field at a JSON pointer, with dots between its
 // parts. It returns fallback if the pointer names no field.
 func pointerName(p jsontext.Pointer, fallback string) string {
-	name := printable(strings.ReplaceAll(strings.TrimPrefix(string(p), "/"), "/", "."))
+	name := toPrintable(strings.ReplaceAll(strings.TrimPrefix(string(p), "/"), "/", "."))
 	if name == "" {
 		return fallback
 	}
@@ -259,9 +259,9 @@ func kindOf(t reflect.Type) string {
 	}
 }
 
-// printable returns an untrusted name in printable form: valid UTF-8 without control
+// toPrintable returns an untrusted name in printable form: valid UTF-8 without control
 // characters, at most 64 characters long.
-func printable(name string) string {
+func toPrintable(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r < ' ' || r == utf8.RuneError || (r >= 0x7f && r < 0xa0) {
 			return '?'

@@ -67,8 +67,8 @@ func (r *Reader) Exec(ctx context.Context, sql string, args ...any) (pgconn.Comm
 		return pgconn.CommandTag{}, err
 	}
 	tag, err := br.results.Exec()
-	if cerr := br.close(); err == nil {
-		err = cerr
+	if closeErr := br.close(); err == nil {
+		err = closeErr
 	}
 	return tag, err
 }
@@ -110,8 +110,8 @@ func (r *Reader) send(ctx context.Context, sql string, args []any) (_ *sentBatch
 				conn.Release()
 				return
 			}
-			if cerr := b.close(); err == nil {
-				err = cerr
+			if closeErr := b.close(); err == nil {
+				err = closeErr
 			}
 		}
 	}()

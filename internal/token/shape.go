@@ -43,7 +43,7 @@ func isCanonicalBase64URL(segment string) bool {
 	}
 	last := byte(0)
 	for i := range len(segment) {
-		v := sextet(segment[i])
+		v := decodeBase64Char(segment[i])
 		if v > 63 {
 			return false
 		}
@@ -59,9 +59,9 @@ func isCanonicalBase64URL(segment string) bool {
 	}
 }
 
-// sextet returns the six bits that a base64url character encodes, and 255 for any other
-// character.
-func sextet(c byte) byte {
+// decodeBase64Char returns the six bits that a base64url character encodes, and 255 for any
+// other character.
+func decodeBase64Char(c byte) byte {
 	switch {
 	case c >= 'A' && c <= 'Z':
 		return c - 'A'

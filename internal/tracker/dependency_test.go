@@ -90,13 +90,13 @@ func TestAddDependency_RejectsInvalidOrUnreadableTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, secret := w.createProject("Apollo", fields{"prefix": "APO"}), w.createProject("Secret", fields{"prefix": "SEC", "classification": "SECRET"})
-	a, hush := w.createTask(p, "A"), w.createTask(secret, "Hush")
+	a, secretTask := w.createTask(p, "A"), w.createTask(secret, "Hush")
 	member := w.addPerson(person{roles: []string{"Member"}})
 	foreign := w.addPerson(person{tenant: w.globex, roles: []string{"Project Manager"}})
 	foreignProject := do[contract.Project](w, foreign, "create-project", fields{"name": "Mercury", "startDate": "2027-01-04", "prefix": "MER"})
 	foreignTask := do[contract.Task](w, foreign, "create-task", fields{"projectId": foreignProject.ID, "title": "Foreign"})
 	messages := map[string]bool{}
-	for _, dependsOn := range []string{string(uid.New()), string(hush.ID), "SEC-1", "APO-99", "ZZZ-1", string(foreignTask.ID), "MER-1"} {
+	for _, dependsOn := range []string{string(uid.New()), string(secretTask.ID), "SEC-1", "APO-99", "ZZZ-1", string(foreignTask.ID), "MER-1"} {
 		f := w.wantError(fault.CodeValidation, member, "add-dependency", fields{"projectId": p.ID, "task": a.Key, "dependsOn": dependsOn})
 		messages[f.Field+" "+f.Message] = true
 	}
@@ -127,8 +127,8 @@ func TestListDependencies_MasksUnreadableTasks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, secret := w.createProject("Apollo", fields{"prefix": "APO"}), w.createProject("Secret", fields{"prefix": "SEC", "classification": "SECRET"})
-	a, hush, hidden := w.createTask(p, "A"), w.createTask(secret, "Hush"), w.createTask(secret, "Hidden")
-	w.addDependency(a, hush)
+	a, secretTask, hidden := w.createTask(p, "A"), w.createTask(secret, "Hush"), w.createTask(secret, "Hidden")
+	w.addDependency(a, secretTask)
 	w.addDependency(hidden, a)
 	member := w.addPerson(person{roles: []string{"Member"}})
 	page := do[op.Page[contract.Dependency]](w, member, "list-dependencies", fields{"projectId": p.ID, "task": a.Key})
@@ -136,17 +136,17 @@ func TestListDependencies_MasksUnreadableTasks(t *testing.T) {
 		t.Fatalf("dependencies on unreadable tasks: got %s, want by REDACTED, blocks REDACTED", got)
 	}
 	for _, d := range page.Items {
-		if d.Task.ID == hush.ID || d.Task.ID == hidden.ID || d.Task.Title != contract.Redacted || !d.Task.IsCrossProject ||
+		if d.Task.ID == secretTask.ID || d.Task.ID == hidden.ID || d.Task.Title != contract.Redacted || !d.Task.IsCrossProject ||
 			d.Task.ProjectID != "" || d.Task.Status != "" || d.Task.StatusCategory != "" {
 			t.Errorf("unreadable task of a dependency: got %+v, want an opaque id and the title REDACTED only", d.Task)
 		}
 	}
 	first := do[op.Page[contract.Dependency]](w, member, "list-dependencies", fields{"projectId": p.ID, "task": a.Key, "limit": 1})
 	keys, err := op.ReadCursor(first.NextCursor, "list-dependencies ", w.acme, 3)
-	if err != nil || slices.Contains(keys, string(hush.ID)) {
+	if err != nil || slices.Contains(keys, string(secretTask.ID)) {
 		t.Errorf("cursor: got keys %v (%v), want no id of a hidden task", keys, err)
 	}
-	for _, id := range []string{string(hush.ID), "SEC-1", string(page.Items[1].Task.ID)} {
+	for _, id := range []string{string(secretTask.ID), "SEC-1", string(page.Items[1].Task.ID)} {
 		w.wantError(fault.CodeNotFound, member, "remove-dependency", fields{"projectId": p.ID, "task": a.Key, "dependsOnId": id})
 	}
 	do[op.None](w, member, "remove-dependency", fields{"projectId": p.ID, "task": a.Key, "dependsOnId": page.Items[0].Task.ID})
@@ -159,10 +159,10 @@ func TestAddDependency_RejectsCycleAndListsItsKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, secret := w.createProject("Apollo", fields{"prefix": "APO"}), w.createProject("Secret", fields{"prefix": "SEC", "classification": "SECRET"})
-	a, b, c, hush := w.createTask(p, "A"), w.createTask(p, "B"), w.createTask(p, "C"), w.createTask(secret, "Hush")
+	a, b, c, secretTask := w.createTask(p, "A"), w.createTask(p, "B"), w.createTask(p, "C"), w.createTask(secret, "Hush")
 	w.addDependency(a, b)
-	w.addDependency(b, hush)
-	w.addDependency(hush, c)
+	w.addDependency(b, secretTask)
+	w.addDependency(secretTask, c)
 	member := w.addPerson(person{roles: []string{"Member"}})
 	for _, try := range []struct {
 		who      *person

@@ -19,11 +19,11 @@ type planNode struct {
 	Plans   []planNode `json:"Plans"`
 }
 
-// visited returns the number of rows that the node and its children read.
-func (n planNode) visited() float64 {
+// totalRows returns the number of rows that the node and its children read.
+func (n planNode) totalRows() float64 {
 	sum := (n.Rows + n.Removed + n.Join) * max(n.Loops, 1)
 	for _, p := range n.Plans {
-		sum += p.visited()
+		sum += p.totalRows()
 	}
 	return sum
 }
@@ -45,7 +45,7 @@ func (w *world) rowsVisited(h recordedQuery) float64 {
 	if err := json.Unmarshal([]byte(strings.Join(text, "")), &explained); err != nil {
 		w.t.Fatal(err)
 	}
-	return explained[0].Plan.visited()
+	return explained[0].Plan.totalRows()
 }
 
 // PostgreSQL has no statistics, or outdated ones, for tables that an import is filling. No

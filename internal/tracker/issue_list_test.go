@@ -55,8 +55,8 @@ func TestListIssues_FiltersSearchesAndPages(t *testing.T) {
 	}
 	// Searches return only readable issues.
 	secret := w.createIssue(w.createProject("Secret", fields{"classification": "SECRET"}), "Smoke signals")
-	stranger := w.addPerson(person{roles: []string{"Admin"}, tenant: w.globex, clearance: "SECRET"})
-	for who, want := range map[*person]string{w.manager: secret.Key + " GEM-1", member: "GEM-1", stranger: ""} {
+	otherTenantUser := w.addPerson(person{roles: []string{"Admin"}, tenant: w.globex, clearance: "SECRET"})
+	for who, want := range map[*person]string{w.manager: secret.Key + " GEM-1", member: "GEM-1", otherTenantUser: ""} {
 		if got := issueKeys(do[op.Page[contract.IssueSummary]](w, who, "list-issues", fields{"search": "smoke"})); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -96,9 +96,9 @@ func TestListIssues_FiltersSearchesAndPages(t *testing.T) {
 	}
 	// A cursor of another list or another tenant is rejected.
 	page := do[op.Page[contract.IssueSummary]](w, member, "list-issues", fields{"limit": 1})
-	w.wantError(fault.CodeValidation, stranger, "list-issues", fields{"cursor": page.NextCursor})
+	w.wantError(fault.CodeValidation, otherTenantUser, "list-issues", fields{"cursor": page.NextCursor})
 	w.wantError(fault.CodeValidation, member, "list-projects", fields{"cursor": page.NextCursor})
-	if got := do[op.Page[contract.IssueSummary]](w, stranger, "list-issues", fields{}); len(got.Items) != 0 {
+	if got := do[op.Page[contract.IssueSummary]](w, otherTenantUser, "list-issues", fields{}); len(got.Items) != 0 {
 		t.Errorf("caller of another tenant: got %s, want nothing", issueKeys(got))
 	}
 }

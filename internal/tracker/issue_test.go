@@ -339,16 +339,16 @@ func TestPromoteIssue_DeniedWithUpdateOwn(t *testing.T) {
 	p := w.createProject("Apollo")
 	w.addRole("Own Issues", "issues.read", "issue.update.own", "task.create", "tasks.read")
 	caller := w.addPerson(person{roles: []string{"Own Issues"}})
-	mine, theirs := w.createIssue(p, "Mine"), w.createIssue(p, "Theirs")
-	do[contract.Issue](w, w.manager, "assign-issue", fields{"issue": mine.Key, "assignee": caller.id})
+	ownIssue, otherIssue := w.createIssue(p, "Mine"), w.createIssue(p, "Theirs")
+	do[contract.Issue](w, w.manager, "assign-issue", fields{"issue": ownIssue.Key, "assignee": caller.id})
 	for name, in := range map[string]fields{"update-issue": {"title": "x"}, "transition-issue": {"to": "IN_PROGRESS"}, "resolve-issue": {"resolution": "FIXED"}} {
-		do[contract.Issue](w, caller, name, merge(fields{"issue": mine.Key}, in))
-		if f := w.wantError(fault.CodeForbidden, caller, name, merge(fields{"issue": theirs.Key}, in)); f.Permission != "issue.update" {
+		do[contract.Issue](w, caller, name, merge(fields{"issue": ownIssue.Key}, in))
+		if f := w.wantError(fault.CodeForbidden, caller, name, merge(fields{"issue": otherIssue.Key}, in)); f.Permission != "issue.update" {
 			t.Errorf("%s: got the missing permission %q, want issue.update", name, f.Permission)
 		}
 	}
 	for name, permission := range map[string]string{"assign-issue": "issue.assign", "escalate-issue": "issue.escalate", "delete-issue": "issue.delete", "promote-issue": "issue.update"} {
-		if f := w.wantError(fault.CodeForbidden, caller, name, issueRequests(scene{issue: mine.ID})[name]); f.Permission != permission {
+		if f := w.wantError(fault.CodeForbidden, caller, name, issueRequests(scene{issue: ownIssue.ID})[name]); f.Permission != permission {
 			t.Errorf("%s: got permission %q, want %q", name, f.Permission, permission)
 		}
 	}

@@ -145,9 +145,9 @@ func TestLease_ExpiryReturnsTaskToReadySet(t *testing.T) {
 	w.wantAuditAndEvents(2, "task.claim_lapsed", contract.EventTaskClaimLapsed, task.ID)
 	// ReturnExpiredLeases returns the remaining tasks of every tenant.
 	foreign := w.addPerson(person{tenant: w.globex, roles: []string{"Project Manager"}})
-	theirs := do[contract.Project](w, foreign, "create-project", fields{"name": "Mercury", "startDate": "2027-01-04"})
-	do[contract.Task](w, foreign, "create-task", fields{"projectId": theirs.ID, "title": "Theirs"})
-	w.claimNextReady(foreign, theirs, fields{"leaseSeconds": 60})
+	foreignProject := do[contract.Project](w, foreign, "create-project", fields{"name": "Mercury", "startDate": "2027-01-04"})
+	do[contract.Task](w, foreign, "create-task", fields{"projectId": foreignProject.ID, "title": "Theirs"})
+	w.claimNextReady(foreign, foreignProject, fields{"leaseSeconds": 60})
 	w.createTask(other, "Active lease")
 	active := w.claimNextReady(member, other, fields{"leaseSeconds": 60})
 	w.expireLeases()

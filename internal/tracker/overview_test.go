@@ -66,7 +66,7 @@ func TestProjectOverview_ReturnsStagesAndCounts(t *testing.T) {
 
 // Delegated permissions for own records must not reveal the number of other records, also in
 // a project that the delegator owns.
-func TestProjectOverview_NoCountsWithOwnPermissions(t *testing.T) {
+func TestProjectOverview_OwnPermissionsReturnNoCounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.createProject("Apollo")
@@ -79,7 +79,7 @@ func TestProjectOverview_NoCountsWithOwnPermissions(t *testing.T) {
 	}
 }
 
-func TestProjectOverview_ReducedWithoutProjectsRead(t *testing.T) {
+func TestProjectOverview_WithoutProjectsRead_ReturnsReducedOverview(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, secret := w.createProject("Apollo", fields{"storyPointScale": []float64{1, 2}, "description": "Land."}), w.createProject("Secret", fields{"classification": "SECRET"})

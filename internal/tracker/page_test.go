@@ -108,8 +108,8 @@ func TestListTasks_UnknownStatusIsValidationError(t *testing.T) {
 	w := newWorld(t)
 	p := w.createProject("Apollo")
 	w.createTask(p, "Land")
-	stranger := w.addPerson(person{roles: []string{"Project Manager"}, tenant: w.globex})
-	nobody := w.addPerson(person{roles: []string{"PLATFORM_ADMIN"}})
+	otherTenantUser := w.addPerson(person{roles: []string{"Project Manager"}, tenant: w.globex})
+	withoutPermission := w.addPerson(person{roles: []string{"PLATFORM_ADMIN"}})
 	for _, queue := range []string{"", "ready", "review", "awaitingDecision"} {
 		in := fields{"projectId": p.ID, "status": "Landed"}
 		if queue != "" {
@@ -119,8 +119,8 @@ func TestListTasks_UnknownStatusIsValidationError(t *testing.T) {
 		if f.Field != "status" || !strings.Contains(f.Message, "Its statuses are: BACKLOG, TODO, IN_PROGRESS, IN_REVIEW, DONE, CANCELLED.") {
 			t.Errorf("queue %q: got field %s, message %q; want status and the list of statuses", queue, f.Field, f.Message)
 		}
-		w.wantError(fault.CodeNotFound, stranger, "list-tasks", in)
-		w.wantError(fault.CodeForbidden, nobody, "list-tasks", in)
+		w.wantError(fault.CodeNotFound, otherTenantUser, "list-tasks", in)
+		w.wantError(fault.CodeForbidden, withoutPermission, "list-tasks", in)
 	}
 	if page := do[op.Page[contract.TaskSummary]](w, w.manager, "list-tasks", fields{"projectId": p.ID, "status": "DONE"}); len(page.Items) != 0 {
 		t.Errorf("list-tasks with the status DONE: got %v, want no tasks", page.Items)

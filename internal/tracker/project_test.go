@@ -52,8 +52,8 @@ func TestProjectPrefix_IsUniqueInTenant(t *testing.T) {
 	}
 	w.wantError(fault.CodeConflict, w.manager, "create-project", fields{"name": "x", "startDate": "2027-01-04", "prefix": "GEM"})
 	// Another tenant can use the same prefix.
-	stranger := w.addPerson(person{tenant: w.globex, roles: []string{"Project Manager"}})
-	if p := do[contract.Project](w, stranger, "create-project", fields{"name": "x", "startDate": "2027-01-04", "prefix": "GEM"}); p.Prefix != "GEM" {
+	otherTenantUser := w.addPerson(person{tenant: w.globex, roles: []string{"Project Manager"}})
+	if p := do[contract.Project](w, otherTenantUser, "create-project", fields{"name": "x", "startDate": "2027-01-04", "prefix": "GEM"}); p.Prefix != "GEM" {
 		t.Errorf("prefix of another tenant's project: got %s, want GEM", p.Prefix)
 	}
 	w.createProject("A", fields{"issuePrefix": "BUG"})

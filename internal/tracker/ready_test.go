@@ -76,8 +76,8 @@ func TestReadySet_ContainsStartableTasks(t *testing.T) {
 			t.Errorf("%s with %s: got an error for field %q, want %q", c.field, c.with, f.Field, c.field)
 		}
 	}
-	stranger := w.addPerson(person{tenant: w.globex, roles: []string{"Project Manager"}})
-	w.wantError(fault.CodeNotFound, stranger, "list-tasks", fields{"projectId": p.ID, "ready": true})
+	otherTenantUser := w.addPerson(person{tenant: w.globex, roles: []string{"Project Manager"}})
+	w.wantError(fault.CodeNotFound, otherTenantUser, "list-tasks", fields{"projectId": p.ID, "ready": true})
 }
 
 // The most urgent task comes first, and the pages together contain each task once.

@@ -67,9 +67,9 @@ func TestBindRepo_PathIsUniqueInTenant(t *testing.T) {
 		t.Errorf("path that another project has: got the message %q, want it without the name of the project", f.Message)
 	}
 	// Another tenant can bind the same path.
-	stranger := w.addPerson(person{tenant: w.globex, roles: []string{"Project Manager"}})
-	theirs := do[contract.Project](w, stranger, "create-project", fields{"name": "x", "startDate": "2027-01-04"})
-	do[contract.RepoPath](w, stranger, "bind-repo", fields{"projectId": theirs.ID, "path": "/src/lander"})
+	otherTenantUser := w.addPerson(person{tenant: w.globex, roles: []string{"Project Manager"}})
+	foreignProject := do[contract.Project](w, otherTenantUser, "create-project", fields{"name": "x", "startDate": "2027-01-04"})
+	do[contract.RepoPath](w, otherTenantUser, "bind-repo", fields{"projectId": foreignProject.ID, "path": "/src/lander"})
 	if got := do[contract.Project](w, w.manager, "get-project", fields{"projectId": p.ID}); len(got.RepoPaths) != 1 || got.RepoPaths[0] != *first {
 		t.Errorf("paths after another tenant bound the same path: got %+v, want only the first binding", got.RepoPaths)
 	}
@@ -120,6 +120,6 @@ func TestFindProject_ByRepositoryPath(t *testing.T) {
 	for _, hint := range []string{"/src/mon", "/src", "github.com/acme", "https://github.com/acme/monolith", "/elsewhere", "/src/" + strings.Repeat("x/", 490)} {
 		w.wantError(fault.CodeNotFound, reader, "find-project", fields{"hint": hint})
 	}
-	stranger := w.addPerson(person{tenant: w.globex, roles: []string{"Project Manager"}})
-	w.wantError(fault.CodeNotFound, stranger, "find-project", fields{"hint": "/src/mono"})
+	otherTenantUser := w.addPerson(person{tenant: w.globex, roles: []string{"Project Manager"}})
+	w.wantError(fault.CodeNotFound, otherTenantUser, "find-project", fields{"hint": "/src/mono"})
 }

@@ -74,10 +74,10 @@ func newTerms(tenant op.UUID) terms { return terms{scope: string(tenant[len(tena
 // contain no quotes or backslashes.
 func (t terms) term(kind, text string) string { return "'" + kind + t.scope + text + "'" }
 
-// word returns a query for tasks with a word that starts with the given one, or equals
+// wordQuery returns a query for tasks with a word that starts with the given one, or equals
 // it if whole is set. A word of three or more characters also matches anywhere in the
 // title, by its trigrams.
-func (t terms) word(word string, whole bool) string {
+func (t terms) wordQuery(word string, whole bool) string {
 	if whole {
 		return t.term("w", word)
 	}
@@ -114,7 +114,7 @@ func (t terms) query(search string) string {
 		for _, word := range splitWords(token.text) {
 			var forms []string
 			for _, form := range indexForms(word) {
-				forms = append(forms, t.word(form, token.quoted || token.negated))
+				forms = append(forms, t.wordQuery(form, token.quoted || token.negated))
 			}
 			one = append(one, "("+strings.Join(forms, " | ")+")")
 		}

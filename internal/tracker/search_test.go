@@ -128,10 +128,10 @@ func TestSearchFunction_ReturnsNothingOfOtherTenants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.createProject("Apollo")
-	mine := w.createTask(p, "Needle")
+	ownTask := w.createTask(p, "Needle")
 	foreign := w.addPerson(person{roles: []string{"Project Manager"}, tenant: w.globex})
-	theirs := do[contract.Project](w, foreign, "create-project", fields{"name": "Labs", "startDate": "2027-01-04"})
-	hidden := do[contract.Task](w, foreign, "create-task", fields{"projectId": theirs.ID, "title": "Needle"})
+	foreignProject := do[contract.Project](w, foreign, "create-project", fields{"name": "Labs", "startDate": "2027-01-04"})
+	hidden := do[contract.Task](w, foreign, "create-task", fields{"projectId": foreignProject.ID, "title": "Needle"})
 	scope := func(tenant op.UUID) string { return string(tenant[28:]) }
 	own, other := "'w"+scope(w.acme)+"needle'", "'w"+scope(w.globex)+"needle'"
 	for _, c := range []struct {
@@ -141,22 +141,22 @@ func TestSearchFunction_ReturnsNothingOfOtherTenants(t *testing.T) {
 		query           string
 		want            []op.UUID
 	}{
-		{"own tenant", w.acme, w.acme, p.ID, own, []op.UUID{mine.ID}},
-		{"other tenant, in its own transaction", w.globex, w.globex, theirs.ID, other, []op.UUID{hidden.ID}},
-		{"another tenant as the argument", w.acme, w.globex, theirs.ID, other, nil},
-		{"another tenant's project", w.acme, w.acme, theirs.ID, other, nil},
-		{"another tenant's terms", w.acme, w.acme, theirs.ID, own + " | " + other, nil},
+		{"own tenant", w.acme, w.acme, p.ID, own, []op.UUID{ownTask.ID}},
+		{"other tenant, in its own transaction", w.globex, w.globex, foreignProject.ID, other, []op.UUID{hidden.ID}},
+		{"another tenant as the argument", w.acme, w.globex, foreignProject.ID, other, nil},
+		{"another tenant's project", w.acme, w.acme, foreignProject.ID, other, nil},
+		{"another tenant's terms", w.acme, w.acme, foreignProject.ID, own + " | " + other, nil},
 		{"another tenant's terms in own project", w.acme, w.acme, p.ID, other, nil},
-		{"negated term in another tenant's project", w.acme, w.acme, theirs.ID, "!'x'", nil},
-		{"negated term in own project", w.acme, w.acme, p.ID, "!'x'", []op.UUID{mine.ID}},
-		{"prefix of all word terms", w.acme, w.acme, theirs.ID, "'w':*", nil},
-		{"another tenant's project term", w.acme, w.acme, p.ID, "'p" + scope(w.globex) + string(theirs.ID) + "'", nil},
-		{"no tenant setting", "", w.globex, theirs.ID, other, nil},
-		{"no setting and no tenant argument", "", nil, theirs.ID, other, nil},
-		{"no tenant argument", w.globex, nil, theirs.ID, other, nil},
+		{"negated term in another tenant's project", w.acme, w.acme, foreignProject.ID, "!'x'", nil},
+		{"negated term in own project", w.acme, w.acme, p.ID, "!'x'", []op.UUID{ownTask.ID}},
+		{"prefix of all word terms", w.acme, w.acme, foreignProject.ID, "'w':*", nil},
+		{"another tenant's project term", w.acme, w.acme, p.ID, "'p" + scope(w.globex) + string(foreignProject.ID) + "'", nil},
+		{"no tenant setting", "", w.globex, foreignProject.ID, other, nil},
+		{"no setting and no tenant argument", "", nil, foreignProject.ID, other, nil},
+		{"no tenant argument", w.globex, nil, foreignProject.ID, other, nil},
 		{"no project argument", w.globex, w.globex, nil, other, nil},
-		{"empty query in another tenant's project", w.acme, w.acme, theirs.ID, "", nil},
-		{"empty query in own project", w.acme, w.acme, p.ID, "", []op.UUID{mine.ID}},
+		{"empty query in another tenant's project", w.acme, w.acme, foreignProject.ID, "", nil},
+		{"empty query in own project", w.acme, w.acme, p.ID, "", []op.UUID{ownTask.ID}},
 	} {
 		got, err := w.callSearchFunction(string(c.setting), c.tenant, c.project, c.query)
 		if err != nil || !slices.Equal(got, c.want) {
@@ -171,7 +171,7 @@ func TestSearchFunction_ReturnsNothingOfOtherTenants(t *testing.T) {
 	w.exec(`INSERT INTO projects.statuses (tenant_id, project_id, name, category, position) VALUES ($1, $2, 'TODO', 'TODO', 1)`, alike, p.ID)
 	w.exec(`INSERT INTO projects.tasks (tenant_id, id, project_id, number, title, status, status_category, issue_type, priority, created_by, created_at, updated_at)
 		VALUES ($1, $2, $3, 1, 'Needle', 'TODO', 'TODO', 'TASK', 'LOW', $1, now(), now())`, alike, w.globex, p.ID)
-	if got, err := w.callSearchFunction(string(w.acme), w.acme, p.ID, own); err != nil || !slices.Equal(got, []op.UUID{mine.ID}) {
+	if got, err := w.callSearchFunction(string(w.acme), w.acme, p.ID, own); err != nil || !slices.Equal(got, []op.UUID{ownTask.ID}) {
 		t.Errorf("tenant with an equal id ending: got %v %v", got, err)
 	}
 }
@@ -184,8 +184,8 @@ func TestSearchFunction_ResistsNameShadowing(t *testing.T) {
 	p := w.createProject("Apollo")
 	w.createTask(p, "Needle")
 	foreign := w.addPerson(person{roles: []string{"Project Manager"}, tenant: w.globex})
-	theirs := do[contract.Project](w, foreign, "create-project", fields{"name": "Labs", "startDate": "2027-01-04"})
-	do[contract.Task](w, foreign, "create-task", fields{"projectId": theirs.ID, "title": "Needle"})
+	foreignProject := do[contract.Project](w, foreign, "create-project", fields{"name": "Labs", "startDate": "2027-01-04"})
+	do[contract.Task](w, foreign, "create-task", fields{"projectId": foreignProject.ID, "title": "Needle"})
 	// The worst case: a role that may create temporary objects.
 	w.exec(`DO $$ BEGIN EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO parapet_tracker', current_database()); END $$`)
 	conn, err := pgx.Connect(t.Context(), w.db.RoleURL(postgres.RoleTracker))
@@ -210,7 +210,7 @@ func TestSearchFunction_ResistsNameShadowing(t *testing.T) {
 	for _, c := range []struct {
 		tenant, project op.UUID
 		want            int
-	}{{w.globex, theirs.ID, 0}, {w.acme, theirs.ID, 0}, {w.acme, p.ID, 1}} {
+	}{{w.globex, foreignProject.ID, 0}, {w.acme, foreignProject.ID, 0}, {w.acme, p.ID, 1}} {
 		var n int
 		err := conn.QueryRow(t.Context(), `SELECT count(*) FROM projects.search_tasks($1, $2, $3::text::tsquery)`, c.tenant, c.project, "'w"+string(c.tenant[28:])+"needle'").Scan(&n)
 		if err != nil || n != c.want {

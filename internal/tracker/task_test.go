@@ -222,8 +222,8 @@ func TestListTasks_FiltersAndSearches(t *testing.T) {
 	page := do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": p.ID, "limit": 1})
 	other := w.createProject("Gemini")
 	w.wantError(fault.CodeValidation, member, "list-tasks", fields{"projectId": other.ID, "cursor": page.NextCursor})
-	stranger := w.addPerson(person{roles: []string{"Member"}, tenant: w.globex})
-	w.wantError(fault.CodeValidation, stranger, "list-tasks", fields{"projectId": p.ID, "cursor": page.NextCursor})
+	otherTenantUser := w.addPerson(person{roles: []string{"Member"}, tenant: w.globex})
+	w.wantError(fault.CodeValidation, otherTenantUser, "list-tasks", fields{"projectId": p.ID, "cursor": page.NextCursor})
 	for i := range 3 {
 		w.createProject(fmt.Sprintf("P%d needle", i))
 	}

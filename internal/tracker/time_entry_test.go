@@ -194,10 +194,10 @@ func TestListTimeEntries_Pages(t *testing.T) {
 			t.Errorf("limit %d: got %v, want %v", limit, got, want)
 		}
 	}
-	stranger := w.addPerson(person{roles: []string{"Admin"}, tenant: w.globex})
+	otherTenantUser := w.addPerson(person{roles: []string{"Admin"}, tenant: w.globex})
 	page := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", fields{"limit": 1})
-	w.wantError(fault.CodeValidation, stranger, "list-time-entries", fields{"cursor": page.NextCursor})
-	if got := formatTimeEntries(do[contract.TimeEntryPage](w, stranger, "list-time-entries", fields{})); got != " = 0" {
+	w.wantError(fault.CodeValidation, otherTenantUser, "list-time-entries", fields{"cursor": page.NextCursor})
+	if got := formatTimeEntries(do[contract.TimeEntryPage](w, otherTenantUser, "list-time-entries", fields{})); got != " = 0" {
 		t.Errorf("time entries for a caller of another tenant: got %q, want none", got)
 	}
 }

@@ -117,9 +117,9 @@ func TestProjectOverview_OmitsStagesWithoutStagesRead(t *testing.T) {
 		t.Errorf("hidden and missing project: got the messages %q and %q, want the same", hidden.Message, absent.Message)
 	}
 	// A caller who may see neither part gets the same error for every project id.
-	nobody := w.addPerson(person{roles: []string{"Initiative Reader"}})
+	withoutPermission := w.addPerson(person{roles: []string{"Initiative Reader"}})
 	for _, id := range []op.UUID{p.ID, secret.ID, w.acme} {
-		if f := w.wantError(fault.CodeForbidden, nobody, "get-project-overview", fields{"projectId": id}); f.Permission != "stages.read" {
+		if f := w.wantError(fault.CodeForbidden, withoutPermission, "get-project-overview", fields{"projectId": id}); f.Permission != "stages.read" {
 			t.Errorf("get-project-overview: got the missing permission %q, want stages.read", f.Permission)
 		}
 	}

@@ -8,11 +8,11 @@ func (o Oracle) mayGrant(subject object, permission string, scope object) bool {
 	if !catalogue.has(permission) {
 		return true
 	}
-	if platform.has(permission) && word(subject, "tenant_type") == "STANDARD" {
+	if platform.has(permission) && stringField(subject, "tenant_type") == "STANDARD" {
 		return true
 	}
 	record := object{"type": "permission", "tenant": subject["tenant"], "classification": unclassified}
-	switch word(scope, "scope") {
+	switch stringField(scope, "scope") {
 	case "tenant":
 	case "organisation":
 		record["organisation"] = scope["id"]
@@ -21,27 +21,27 @@ func (o Oracle) mayGrant(subject object, permission string, scope object) bool {
 	default:
 		return false
 	}
-	if _, named := scope["id"]; !named && word(scope, "scope") != "tenant" {
+	if _, named := scope["id"]; !named && stringField(scope, "scope") != "tenant" {
 		return false
 	}
-	asked, own := strings.CutSuffix(permission, ".own")
+	requested, own := strings.CutSuffix(permission, ".own")
 	if own {
-		id, there := subject["id"]
-		if !there {
+		id, present := subject["id"]
+		if !present {
 			return false
 		}
 		record["creator"], record["owner"] = id, id
 	}
 	if strings.HasPrefix(permission, "audit.read.") {
-		asked = "audit.read"
+		requested = "audit.read"
 		if permission == "audit.read.classified" {
 			record["classification"] = "SECRET"
 		}
 	}
-	if o.broken(GrantsInAnyScope) {
-		record["project"] = someProject(subject, asked)
+	if o.hasFault(GrantsInAnyScope) {
+		record["project"] = someProject(subject, requested)
 	}
-	return o.Allow(object{"permission": asked, "effect": "write", "module": "identity", "actor": subject, "resource": record})
+	return o.Allow(object{"permission": requested, "effect": "write", "module": "identity", "actor": subject, "resource": record})
 }
 
 // someProject returns a project in which the subject holds the permission, if any.
@@ -72,7 +72,7 @@ func (o Oracle) mayGrantAll(subject object, list any, control bool) bool {
 			if !ok {
 				return false
 			}
-			if control && !o.broken(OwnIsEnoughToControl) {
+			if control && !o.hasFault(OwnIsEnoughToControl) {
 				permission = permissionToControl(permission)
 			}
 			if !o.mayGrant(subject, permission, grant) {
@@ -108,85 +108,85 @@ func (o Oracle) GiveAuthority(in any) Verdict {
 	actor, to := asObject(doc["actor"]), asObject(doc["recipient"])
 	roles, listed := doc["roles"].([]any)
 	var v Verdict
-	v.require(len(roles) == 0 || word(to, "kind") != "SERVICE" || o.broken(ServiceGetsRoles), Conflict, "a service principal keeps its role")
+	v.require(len(roles) == 0 || stringField(to, "kind") != "SERVICE" || o.hasFault(ServiceGetsRoles), Conflict, "the roles of a service principal cannot change")
 	for _, role := range roles {
-		listed = listed && (word(asObject(role), "kind") == "STANDARD" || o.broken(GlobalRoleForAnybody))
+		listed = listed && (stringField(asObject(role), "kind") == "STANDARD" || o.hasFault(GlobalRoleForAnybody))
 	}
-	v.require(listed, Conflict, "a GLOBAL role")
-	v.require(o.mayGrantAll(actor, doc["grants"], false) || o.broken(GrantsBeyondCaller), Forbidden, "more than the caller holds")
+	v.require(listed, Conflict, "only STANDARD roles can be assigned")
+	v.require(o.mayGrantAll(actor, doc["grants"], false) || o.hasFault(GrantsBeyondCaller), Forbidden, "the caller does not hold the permissions to grant")
 	clearance := asObject(doc["clearance"])
-	after, said := clearance["to"]
-	raised := !said || Rank(tierOf(after)) > Rank(tierOf(clearance["from"]))
+	after, given := clearance["to"]
+	raised := !given || Rank(tierOf(after)) > Rank(tierOf(clearance["from"]))
 	if raised {
 		id, known := to["id"].(string)
-		v.require((known && actor["id"] != nil && id != actor["id"]) || o.broken(RaisesOwnClearance), Forbidden, "one's own clearance")
-		v.require((said && setOf(texts(actor["readable"])...).has(tierOf(after))) || o.broken(GrantsClearanceAboveOwn), Forbidden, "a clearance above one's own")
+		v.require((known && actor["id"] != nil && id != actor["id"]) || o.hasFault(RaisesOwnClearance), Forbidden, "users cannot raise their own clearance")
+		v.require((given && setOf(stringsOf(actor["readable"])...).has(tierOf(after))) || o.hasFault(GrantsClearanceAboveOwn), Forbidden, "the clearance is above the caller's")
 	}
-	return v.done()
+	return v.result()
 }
 
 // isHomeTenant reports whether the acting tenant administers the account.
 func (o Oracle) isHomeTenant(doc object) bool {
-	home, said := asObject(doc["account"])["home"].(string)
-	return (said && asObject(doc["actor"])["tenant"] == home) || o.broken(AnyTenantIsHome)
+	home, given := asObject(doc["account"])["home"].(string)
+	return (given && asObject(doc["actor"])["tenant"] == home) || o.hasFault(AnyTenantIsHome)
 }
 
 // isAnotherUser reports whether the account is not the caller's.
 func isAnotherUser(doc object) bool {
-	id, said := asObject(doc["account"])["id"].(string)
+	id, given := asObject(doc["account"])["id"].(string)
 	mine, known := asObject(doc["actor"])["id"]
-	return said && known && mine != any(id)
+	return given && known && mine != any(id)
 }
 
-// callerHoldsAll reports whether the caller holds all permissions of the account in memberships with
-// these statuses.
+// callerHoldsAll reports whether the caller holds all permissions that the account has
+// through memberships with these statuses.
 func (o Oracle) callerHoldsAll(doc object, statuses set) bool {
 	list, ok := doc["holdings"].([]any)
 	actor := asObject(doc["actor"])
-	here := false
+	inActorTenant := false
 	for _, item := range list {
 		h := asObject(item)
-		tenant, said := h["tenant"].(string)
-		if said && actor["tenant"] == tenant {
-			here = true
+		tenant, given := h["tenant"].(string)
+		if given && actor["tenant"] == tenant {
+			inActorTenant = true
 		}
-		membership := word(h, "membership")
+		membership := stringField(h, "membership")
 		if setOf("ACTIVE", "SUSPENDED", "REMOVED").has(membership) && !statuses.has(membership) {
 			continue
 		}
-		if o.broken(OnlyHomeCounts) && said && actor["tenant"] != tenant {
+		if o.hasFault(OnlyHomeCounts) && given && actor["tenant"] != tenant {
 			continue
 		}
 		caller := asObject(h["caller"])
 		id, known := caller["id"]
-		acts := said && caller["tenant"] == tenant && known && id == actor["id"] && h["caller_membership"] == "ACTIVE"
-		clearance, there := h["clearance"]
-		cleared := there && (setOf(texts(caller["readable"])...).has(tierOf(clearance)) || o.broken(AccountClearanceIgnored))
-		if !acts || !cleared || !o.mayGrantAll(caller, h["grants"], true) || (!o.mayGrantAll(caller, h["delegations"], true) && !o.broken(AccountDelegationsIgnored)) {
+		acts := given && caller["tenant"] == tenant && known && id == actor["id"] && h["caller_membership"] == "ACTIVE"
+		clearance, present := h["clearance"]
+		cleared := present && (setOf(stringsOf(caller["readable"])...).has(tierOf(clearance)) || o.hasFault(AccountClearanceIgnored))
+		if !acts || !cleared || !o.mayGrantAll(caller, h["grants"], true) || (!o.mayGrantAll(caller, h["delegations"], true) && !o.hasFault(AccountDelegationsIgnored)) {
 			return false
 		}
 	}
-	return ok && here
+	return ok && inActorTenant
 }
 
 // ChangeAddress evaluates parapet.accounts.change_address.
 func (o Oracle) ChangeAddress(in any) Verdict {
 	doc := asObject(in)
 	var v Verdict
-	v.require(o.isHomeTenant(doc), Forbidden, "another tenant administers the account")
-	v.require(o.callerHoldsAll(doc, setOf("ACTIVE", "SUSPENDED")), Forbidden, "the account holds more")
-	return v.done()
+	v.require(o.isHomeTenant(doc), Forbidden, "the caller's tenant does not administer the account")
+	v.require(o.callerHoldsAll(doc, setOf("ACTIVE", "SUSPENDED")), Forbidden, "the caller does not hold all permissions of the account")
+	return v.result()
 }
 
 // Activate evaluates parapet.accounts.activate.
 func (o Oracle) Activate(in any) Verdict {
 	doc := asObject(in)
-	status := word(asObject(doc["account"]), "status")
+	status := stringField(asObject(doc["account"]), "status")
 	var v Verdict
-	v.require(o.isHomeTenant(doc), Forbidden, "another tenant administers the account")
+	v.require(o.isHomeTenant(doc), Forbidden, "the caller's tenant does not administer the account")
 	v.require(status == "ACTIVE" || status == "SUSPENDED", Conflict, "the account is deleted")
-	v.require(o.callerHoldsAll(doc, setOf("ACTIVE")) || o.broken(ActivatesAnybody), Forbidden, "the account holds more")
-	return v.done()
+	v.require(o.callerHoldsAll(doc, setOf("ACTIVE")) || o.hasFault(ActivatesAnybody), Forbidden, "the caller does not hold all permissions of the account")
+	return v.result()
 }
 
 // AddMembership evaluates parapet.accounts.add_membership.
@@ -195,24 +195,24 @@ func (o Oracle) AddMembership(in any) Verdict {
 	account := asObject(doc["account"])
 	_, inTenant := asObject(doc["actor"])["tenant"].(string)
 	var v Verdict
-	v.require((inTenant && yes(doc, "home_administered")) || o.broken(AnyHomeIsAdministered), Forbidden, "the office does not administer the home tenant")
-	v.require(word(account, "kind") == "HUMAN", Conflict, "the account is bound to its home tenant")
-	v.require(word(account, "status") == "ACTIVE", Conflict, "the account is not active")
-	return v.done()
+	v.require((inTenant && isTrue(doc, "home_administered")) || o.hasFault(AnyHomeIsAdministered), Forbidden, "the office does not administer the home tenant")
+	v.require(stringField(account, "kind") == "HUMAN", Conflict, "only a person can join another tenant")
+	v.require(stringField(account, "status") == "ACTIVE", Conflict, "the account is not active")
+	return v.result()
 }
 
 // RestoreMembership evaluates parapet.accounts.restore_membership.
 func (o Oracle) RestoreMembership(in any) Verdict {
 	doc := asObject(in)
 	var v Verdict
-	v.require(isAnotherUser(doc), Conflict, "oneself")
-	v.require(o.callerHoldsAll(doc, setOf("ACTIVE", "SUSPENDED", "REMOVED")) || o.broken(RestoresAnybody), Forbidden, "the account holds more")
-	return v.done()
+	v.require(isAnotherUser(doc), Conflict, "the account is the caller's own")
+	v.require(o.callerHoldsAll(doc, setOf("ACTIVE", "SUSPENDED", "REMOVED")) || o.hasFault(RestoresAnybody), Forbidden, "the caller does not hold all permissions of the account")
+	return v.result()
 }
 
-func (o Oracle) personWithAccount(v *Verdict, account object) {
-	v.require(word(account, "kind") == "HUMAN", Conflict, "only a person has a password")
-	v.require(word(account, "status") == "ACTIVE", Conflict, "the account is not active")
+func (o Oracle) requireActivePerson(v *Verdict, account object) {
+	v.require(stringField(account, "kind") == "HUMAN", Conflict, "only a person has a password")
+	v.require(stringField(account, "status") == "ACTIVE", Conflict, "the account is not active")
 }
 
 // ResetPassword evaluates parapet.accounts.reset_password.
@@ -220,15 +220,15 @@ func (o Oracle) ResetPassword(in any) Verdict {
 	doc := asObject(in)
 	account := asObject(doc["account"])
 	var v Verdict
-	v.require(o.isHomeTenant(doc), Forbidden, "another tenant administers the account")
-	o.personWithAccount(&v, account)
-	if yes(account, "has_password") && (yes(account, "address_confirmed") || o.broken(AnyAddressGetsLinks)) {
-		return v.done()
+	v.require(o.isHomeTenant(doc), Forbidden, "the caller's tenant does not administer the account")
+	o.requireActivePerson(&v, account)
+	if isTrue(account, "has_password") && (isTrue(account, "address_confirmed") || o.hasFault(AnyAddressGetsLinks)) {
+		return v.result()
 	}
-	has, said := account["has_password"].(bool)
-	v.require(said && !has, Conflict, "the holder has not confirmed the address")
-	v.require(o.callerHoldsAll(doc, setOf("ACTIVE", "SUSPENDED")), Forbidden, "the account holds more")
-	return v.done()
+	has, given := account["has_password"].(bool)
+	v.require(given && !has, Conflict, "the user has not confirmed the address")
+	v.require(o.callerHoldsAll(doc, setOf("ACTIVE", "SUSPENDED")), Forbidden, "the caller does not hold all permissions of the account")
+	return v.result()
 }
 
 // CompleteReset evaluates parapet.accounts.complete_reset.
@@ -236,11 +236,11 @@ func (o Oracle) CompleteReset(in any) Verdict {
 	doc := asObject(in)
 	account := asObject(doc["account"])
 	var v Verdict
-	o.personWithAccount(&v, account)
-	has, said := account["has_password"].(bool)
-	first := said && !has && doc["requested_by"] == "administrator" && (yes(doc, "authority_unchanged") || o.broken(ChangedAuthorityResets))
-	v.require(has && yes(account, "address_confirmed") || first, Conflict, "nobody confirmed the address")
-	return v.done()
+	o.requireActivePerson(&v, account)
+	has, given := account["has_password"].(bool)
+	first := given && !has && doc["requested_by"] == "administrator" && (isTrue(doc, "authority_unchanged") || o.hasFault(ChangedAuthorityResets))
+	v.require(has && isTrue(account, "address_confirmed") || first, Conflict, "the user has not confirmed the address")
+	return v.result()
 }
 
 // administratorsRemain reports whether the tenant keeps an administrator.
@@ -249,7 +249,7 @@ func (o Oracle) administratorsRemain(doc object, held any) bool {
 	if !counted {
 		return false
 	}
-	if n, there := asNumber(others); there && n > 0 {
+	if n, present := asNumber(others); present && n > 0 {
 		return true
 	}
 	roles, ok := held.([]any)
@@ -257,13 +257,14 @@ func (o Oracle) administratorsRemain(doc object, held any) bool {
 		role := asObject(item)
 		name, named := role["name"].(string)
 		scope, scoped := role["scope"].(string)
-		if !named || !scoped || (name == "Admin" && scope == "tenant" && !o.broken(LastAdministratorLeaves)) {
+		if !named || !scoped || (name == "Admin" && scope == "tenant" && !o.hasFault(LastAdministratorLeaves)) {
 			return false
 		}
 	}
 	return ok
 }
 
+// asNumber returns a number of any JSON number type.
 func asNumber(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int:
@@ -278,33 +279,33 @@ func asNumber(v any) (float64, bool) {
 func (o Oracle) Suspend(in any) Verdict {
 	doc := asObject(in)
 	var v Verdict
-	v.require(o.isHomeTenant(doc), Forbidden, "another tenant administers the account")
-	v.require(isAnotherUser(doc) || o.broken(SuspendsOneself), Conflict, "oneself")
-	v.require(word(asObject(doc["account"]), "status") != "DELETED", Conflict, "the account is deleted")
-	v.require(o.administratorsRemain(doc, doc["roles"]), Conflict, "the last administrator")
-	return v.done()
+	v.require(o.isHomeTenant(doc), Forbidden, "the caller's tenant does not administer the account")
+	v.require(isAnotherUser(doc) || o.hasFault(SuspendsOneself), Conflict, "the account is the caller's own")
+	v.require(stringField(asObject(doc["account"]), "status") != "DELETED", Conflict, "the account is deleted")
+	v.require(o.administratorsRemain(doc, doc["roles"]), Conflict, "the tenant would lose its last administrator")
+	return v.result()
 }
 
 // GrantToRole evaluates parapet.roles.grant.
 func (o Oracle) GrantToRole(in any) Verdict {
 	doc := asObject(in)
 	actor, role := asObject(doc["actor"]), asObject(doc["role"])
-	permission, said := doc["permission"].(string)
+	permission, given := doc["permission"].(string)
 	// The registered roles and the profiles that they belong to.
-	registered := map[string]set{"wiki:page:write": profiles["spec-wiki-sync"], "multi-llm-review": profiles["multi-llm-review"]}[word(role, "name")]
-	restores := word(role, "kind") == "GLOBAL" && registered.has(permission)
+	registered := map[string]set{"wiki:page:write": profiles["spec-wiki-sync"], "multi-llm-review": profiles["multi-llm-review"]}[stringField(role, "name")]
+	restores := stringField(role, "kind") == "GLOBAL" && registered.has(permission)
 	var v Verdict
-	v.require(said && (restores || o.mayGrant(actor, permission, object{"scope": "tenant"}) || o.broken(GrantsBeyondCaller)), Forbidden, "more than the caller holds")
-	return v.done()
+	v.require(given && (restores || o.mayGrant(actor, permission, object{"scope": "tenant"}) || o.hasFault(GrantsBeyondCaller)), Forbidden, "the caller does not hold the permissions to grant")
+	return v.result()
 }
 
 // UnassignRole evaluates parapet.roles.unassign.
 func (o Oracle) UnassignRole(in any) Verdict {
 	doc := asObject(in)
-	kind := word(asObject(doc["recipient"]), "kind")
+	kind := stringField(asObject(doc["recipient"]), "kind")
 	var v Verdict
-	v.require(kind == "HUMAN" || kind == "AGENT" || (kind == "SERVICE" && o.broken(ServiceLosesRoles)), Conflict, "a service principal keeps its role")
-	role, there := doc["role"]
-	v.require(there && o.administratorsRemain(doc, []any{role}), Conflict, "the last administrator")
-	return v.done()
+	v.require(kind == "HUMAN" || kind == "AGENT" || (kind == "SERVICE" && o.hasFault(ServiceLosesRoles)), Conflict, "the roles of a service principal cannot change")
+	role, present := doc["role"]
+	v.require(present && o.administratorsRemain(doc, []any{role}), Conflict, "the tenant would lose its last administrator")
+	return v.result()
 }

@@ -4,22 +4,22 @@ package oracle
 // the header x-act-as-org, the target is the tenant of the token.
 func (o Oracle) ActAs(in any) Verdict {
 	doc := asObject(in)
-	kind, token := word(doc, "principal_kind"), word(doc, "token_kind")
-	own, ownThere := text(doc, "token_tenant")
-	target, targetThere := text(doc, "target")
-	header, headerSaid := doc["header"].(bool)
+	kind, token := stringField(doc, "principal_kind"), stringField(doc, "token_kind")
+	own, ownGiven := nonEmptyField(doc, "token_tenant")
+	target, targetGiven := nonEmptyField(doc, "target")
+	header, headerGiven := doc["header"].(bool)
 
 	var v Verdict
-	v.require(ownThere && targetThere && headerSaid, Forbidden, "a field is missing")
-	v.require(!header || setOf(modules...).has(word(doc, "module")), Forbidden, "no module that honours the header")
-	if header && word(doc, "module") == "wiki" && token != "api_key" && !o.broken(ActAsWikiSession) {
-		v.deny(Forbidden, "the wiki honours the header for API keys alone")
+	v.require(ownGiven && targetGiven && headerGiven, Forbidden, "a field is missing")
+	v.require(!header || setOf(modules...).has(stringField(doc, "module")), Forbidden, "the module does not accept the header")
+	if header && stringField(doc, "module") == "wiki" && token != "api_key" && !o.hasFault(ActAsWikiSession) {
+		v.deny(Forbidden, "the wiki accepts the header only with an API key")
 	}
 	if own != target {
 		v.require(kindsAreKnown(caller{kind: kind, tokenKind: token}), Forbidden, "the kind of the principal or the token is unknown")
-		v.require(header || o.broken(ActAsWithoutHeader), Forbidden, "another tenant without the header")
-		v.require(kind != "SERVICE" || o.broken(ActAsService), Forbidden, "a service principal is bound to its tenant")
-		v.require(token != "internal" || o.broken(ActAsInternal), Forbidden, "an internal token is bound to its tenant")
+		v.require(header || o.hasFault(ActAsWithoutHeader), Forbidden, "the header is required to act in another tenant")
+		v.require(kind != "SERVICE" || o.hasFault(ActAsService), Forbidden, "a service principal cannot act in another tenant")
+		v.require(token != "internal" || o.hasFault(ActAsInternal), Forbidden, "an internal token cannot act in another tenant")
 	}
-	return v.done()
+	return v.result()
 }

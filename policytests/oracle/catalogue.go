@@ -16,7 +16,7 @@ var catalogue = setOf(
 	"audit.read.own", "audit.read.organisation", "audit.read.tenant", "audit.read.classified",
 	"decision_log.read", "events.read",
 	"wiki:page:write",
-).with(tracker)
+).addAll(tracker)
 
 // tracker contains the permissions of the tracker. All except those about delegations can be
 // delegated.
@@ -60,18 +60,18 @@ var ownBy = func() map[string]set {
 func OwnBy() map[string][]string {
 	all := map[string][]string{}
 	for name, fields := range ownBy {
-		all[name] = texts(fields.list())
+		all[name] = stringsOf(fields.list())
 	}
 	return all
 }
 
 // delegable reports whether a permission can be delegated.
 func (o Oracle) delegable(permission string) bool {
-	return (tracker.has(permission) || o.broken(DelegatesAnyModule)) && (!strings.HasPrefix(permission, "delegation") || o.broken(DelegatesDelegations))
+	return (tracker.has(permission) || o.hasFault(DelegatesAnyModule)) && (!strings.HasPrefix(permission, "delegation") || o.hasFault(DelegatesDelegations))
 }
 
 // Permissions returns the permissions, sorted.
-func Permissions() []string { return texts(catalogue.list()) }
+func Permissions() []string { return stringsOf(catalogue.list()) }
 
 // platform contains the permissions that administer tenants, for programme offices.
 var platform = setOf("tenant.list", "tenant.create", "tenant.disable", "tenant.enable")

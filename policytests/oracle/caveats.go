@@ -10,53 +10,54 @@ type caveats struct {
 	everyProject bool
 }
 
-// denyAll reports whether a caveat is unknown, which denies everything.
-func (c caveats) denyAll() bool {
+// deniesAll reports whether the caveats allow nothing.
+func (c caveats) deniesAll() bool {
 	return len(c.effects) == 0
 }
 
-func refuseAll() caveats {
+// caveatsDenyingAll returns caveats that allow nothing.
+func caveatsDenyingAll() caveats {
 	return caveats{effects: set{}, modules: set{}, projects: set{}}
 }
 
-// caveats reads the list of caveats. All of them apply, so two different projects allow
-// none. An unknown caveat denies everything, and so does a missing list.
+// caveats reads a list of caveats. All caveats apply, so two caveats for different projects
+// allow no project. An unknown caveat or a missing list denies everything.
 func (o Oracle) caveats(v any) caveats {
-	open := caveats{effects: setOf("read", "write"), modules: setOf(modules...), projects: set{}, everyProject: true}
+	all := caveats{effects: setOf("read", "write"), modules: setOf(modules...), projects: set{}, everyProject: true}
 	list, ok := v.([]any)
 	if !ok {
-		if o.broken(MissingCaveatsAllowed) {
-			return open
+		if o.hasFault(MissingCaveatsAllowed) {
+			return all
 		}
-		return refuseAll()
+		return caveatsDenyingAll()
 	}
-	left := open
+	allowed := all
 	for _, item := range list {
 		caveat, _ := item.(string)
-		project, isProject := after(caveat, "project:")
+		project, isProject := cutUUID(caveat, "project:")
 		name, isModule := strings.CutPrefix(caveat, "module:")
 		switch {
 		case caveat == "read-only":
-			if !o.broken(ReadOnlyIgnored) {
-				left.effects = left.effects.both(setOf("read"))
+			if !o.hasFault(ReadOnlyIgnored) {
+				allowed.effects = allowed.effects.intersect(setOf("read"))
 			}
-		case isProject && o.broken(ProjectCaveatIgnored):
-		case isProject && o.broken(ProjectCaveatsAdd):
-			left.everyProject = false
-			left.projects.add(project)
-		case isProject && left.everyProject:
-			left.everyProject = false
-			left.projects = setOf(project)
+		case isProject && o.hasFault(ProjectCaveatIgnored):
+		case isProject && o.hasFault(ProjectCaveatsAdd):
+			allowed.everyProject = false
+			allowed.projects.add(project)
+		case isProject && allowed.everyProject:
+			allowed.everyProject = false
+			allowed.projects = setOf(project)
 		case isProject:
-			left.projects = left.projects.both(setOf(project))
+			allowed.projects = allowed.projects.intersect(setOf(project))
 		case isModule && setOf(modules...).has(name):
-			if !o.broken(ModuleCaveatIgnored) {
-				left.modules = left.modules.both(setOf(name))
+			if !o.hasFault(ModuleCaveatIgnored) {
+				allowed.modules = allowed.modules.intersect(setOf(name))
 			}
-		case o.broken(UnknownCaveatIgnored):
+		case o.hasFault(UnknownCaveatIgnored):
 		default:
-			return refuseAll()
+			return caveatsDenyingAll()
 		}
 	}
-	return left
+	return allowed
 }

@@ -16,11 +16,11 @@ func Rank(tier string) int {
 	return -1
 }
 
-// claim returns the clearance in a token. A missing or unknown value counts as UNCLASSIFIED.
-func (o Oracle) claim(v any) string {
+// clearanceOf returns a clearance. A missing or unknown value counts as UNCLASSIFIED.
+func (o Oracle) clearanceOf(v any) string {
 	s, _ := v.(string)
 	if Rank(s) < 0 {
-		if o.broken(UnknownClearanceIsSecret) && s != "" {
+		if o.hasFault(UnknownClearanceIsSecret) && s != "" {
 			return "SECRET"
 		}
 		return unclassified
@@ -39,17 +39,17 @@ func readable(clearance string) set {
 	return out
 }
 
-// reads reports whether the tiers are sufficient for a classification. An unknown string is
-// readable by everyone; a missing value or one that is not a string, by nobody.
-func (o Oracle) reads(tiers set, classification any) bool {
+// canRead reports whether the tiers include a classification. Everyone can read an unknown
+// string. Nobody can read a missing value or a value that is not a string.
+func (o Oracle) canRead(tiers set, classification any) bool {
 	s, ok := classification.(string)
 	switch {
 	case !ok:
-		return o.broken(MissingClassificationAllows)
-	case o.broken(ClassificationIgnored):
+		return o.hasFault(MissingClassificationAllows)
+	case o.hasFault(ClassificationIgnored):
 		return true
 	case Rank(s) < 0:
-		return !o.broken(UnknownClassificationDenies)
+		return !o.hasFault(UnknownClassificationDenies)
 	default:
 		return tiers.has(s)
 	}
@@ -58,12 +58,12 @@ func (o Oracle) reads(tiers set, classification any) bool {
 // MayRead evaluates parapet.clearance.may_read: {clearance, classification}.
 func (o Oracle) MayRead(in any) bool {
 	doc := asObject(in)
-	claim, classification := o.claim(doc["clearance"]), doc["classification"]
-	if o.broken(ClearanceByName) {
+	claim, classification := o.clearanceOf(doc["clearance"]), doc["classification"]
+	if o.hasFault(ClearanceByName) {
 		s, ok := classification.(string)
 		return ok && (Rank(s) < 0 || s <= claim)
 	}
-	return o.reads(readable(claim), classification)
+	return o.canRead(readable(claim), classification)
 }
 
 // MayReadStored evaluates the same for the database, where an unknown clearance ranks -1 and

@@ -32,7 +32,7 @@ func show(s *string) string {
 // database, but UNCLASSIFIED records in the policies.
 func TestClearance_DatabasePoliciesAndOracleAgree(t *testing.T) {
 	t.Parallel()
-	e := engine(t)
+	e := newEngine(t)
 	tx := pgtest.Tx(t, postgres.RoleIdentity, tenants[0])
 	values := clearanceValues()
 	for _, clearance := range values {

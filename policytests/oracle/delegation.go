@@ -4,32 +4,32 @@ import "strings"
 
 // delegatedSubjects returns one subject for each active delegation. Its permissions and its
 // own records are those of the delegator, everything else is the caller's.
-func (o Oracle) delegatedSubjects(c caller, in, subject object, left caveats) []any {
+func (o Oracle) delegatedSubjects(c caller, in, subject object, allowed caveats) []any {
 	out := []any{}
 	received, _ := in["delegations"].([]any)
-	if left.denyAll() || !kindsAreKnown(c) || (c.kind == "SERVICE" && !o.broken(ServiceReceivesDelegation)) || (c.tokenTenant != c.there && !o.canLeaveTenant(c)) {
+	if allowed.deniesAll() || !kindsAreKnown(c) || (c.kind == "SERVICE" && !o.hasFault(ServiceReceivesDelegation)) || (c.tokenTenant != c.tenant && !o.canLeaveTenant(c)) {
 		return out
 	}
 	for _, item := range received {
 		d := asObject(item)
 		delegator := asObject(d["delegator"])
-		id := word(delegator, "id")
-		ends := word(delegator, "status") != "ACTIVE" || word(delegator, "membership") != "ACTIVE"
-		lends := setOf("HUMAN", "AGENT").has(word(delegator, "kind")) || (word(delegator, "kind") == "SERVICE" && o.broken(ServiceDelegates))
-		if !uuid.MatchString(word(d, "id")) || !uuid.MatchString(id) || id == subject["id"] || (ends && !o.broken(SuspendedDelegates)) || !lends {
+		id := stringField(delegator, "id")
+		delegatorInactive := stringField(delegator, "status") != "ACTIVE" || stringField(delegator, "membership") != "ACTIVE"
+		canDelegate := setOf("HUMAN", "AGENT").has(stringField(delegator, "kind")) || (stringField(delegator, "kind") == "SERVICE" && o.hasFault(ServiceDelegates))
+		if !uuid.MatchString(stringField(d, "id")) || !uuid.MatchString(id) || id == subject["id"] || (delegatorInactive && !o.hasFault(SuspendedDelegates)) || !canDelegate {
 			continue
 		}
-		grants, holds := o.delegatedGrants(delegator, setOf(texts(d["permissions"])...), asObject(in["roles"]), c.tenantType)
+		grants, holds := o.delegatedGrants(delegator, setOf(stringsOf(d["permissions"])...), asObject(in["roles"]), c.tenantType)
 		if len(holds) == 0 {
 			continue
 		}
 		delegated := object{
-			"delegation": d["id"], "id": id, "tenant": subject["tenant"], "tenant_type": c.tenantType, "readable": readable(o.lowerClearance(word(subject, "clearance"), o.claim(delegator["clearance"]))).list(),
-			"effects": left.effects.list(), "modules": left.modules.both(setOf("tracker")).list(),
+			"delegation": d["id"], "id": id, "tenant": subject["tenant"], "tenant_type": c.tenantType, "readable": readable(o.lowerClearance(stringField(subject, "clearance"), o.clearanceOf(delegator["clearance"]))).list(),
+			"effects": allowed.effects.list(), "modules": allowed.modules.intersect(setOf("tracker")).list(),
 			"grants": grants, "audit": object{}, "holds": holds.list(),
 		}
-		o.setScope(delegated, d, left)
-		if o.broken(DelegateIsOwn) {
+		o.setScope(delegated, d, allowed)
+		if o.hasFault(DelegateIsOwn) {
 			delegated["id"] = subject["id"]
 		}
 		out = append(out, delegated)
@@ -40,9 +40,9 @@ func (o Oracle) delegatedSubjects(c caller, in, subject object, left caveats) []
 // lowerClearance returns the lower clearance of delegate and delegator.
 func (o Oracle) lowerClearance(delegate, delegator string) string {
 	switch {
-	case o.broken(DelegatorClearanceIgnored):
+	case o.hasFault(DelegatorClearanceIgnored):
 		return delegate
-	case o.broken(DelegateClearanceIgnored):
+	case o.hasFault(DelegateClearanceIgnored):
 		return delegator
 	case Rank(delegator) < Rank(delegate):
 		return delegator
@@ -50,26 +50,26 @@ func (o Oracle) lowerClearance(delegate, delegator string) string {
 	return delegate
 }
 
-// delegatedGrants returns the listed permissions that the delegator's own roles grant now, with their
-// scopes.
+// delegatedGrants returns the listed permissions that the delegator's roles grant, with
+// their scopes.
 func (o Oracle) delegatedGrants(delegator object, listed set, roles object, tenantType string) (grants object, holds set) {
-	plain, own := map[string]reach{}, map[string]reach{}
+	plain, own := map[string]scopeSet{}, map[string]scopeSet{}
 	holds = set{}
 	for role, where := range storedRoles(delegator) {
-		for _, permission := range texts(roles[role]) {
+		for _, permission := range stringsOf(roles[role]) {
 			if !o.grantable(permission, tenantType) || !o.delegable(permission) {
 				continue
 			}
 			bare, isOwn := strings.CutSuffix(permission, ".own")
-			if !isOwn && (listed.has(permission) || o.broken(DelegatesUnlisted)) {
+			if !isOwn && (listed.has(permission) || o.hasFault(DelegatesUnlisted)) {
 				plain[permission] = join(plain, permission, where)
 				holds.add(permission)
 			}
-			if isOwn && o.broken(DelegatesOwnForAll) && listed.has(permission) {
+			if isOwn && o.hasFault(DelegatesOwnForAll) && listed.has(permission) {
 				plain[bare] = join(plain, bare, where)
 			}
 			// A delegator who holds P also holds P.own.
-			if name := bare + ".own"; listed.has(name) || (isOwn && o.broken(DelegatesUnlisted)) {
+			if name := bare + ".own"; listed.has(name) || (isOwn && o.hasFault(DelegatesUnlisted)) {
 				own[bare], own[name] = join(own, bare, where), join(own, name, where)
 				holds.add(bare)
 				holds.add(name)
@@ -82,7 +82,7 @@ func (o Oracle) delegatedGrants(delegator object, listed set, roles object, tena
 	}
 	for permission, where := range own {
 		if grants[permission] == nil {
-			grants[permission] = newReach().document()
+			grants[permission] = newScopeSet().document()
 		}
 		asObject(grants[permission])["own"] = where.document()
 	}
@@ -91,23 +91,23 @@ func (o Oracle) delegatedGrants(delegator object, listed set, roles object, tena
 
 // setScope sets the scope of a delegation, restricted by the caveats. An initiative belongs to
 // no project, so a project caveat excludes it.
-func (o Oracle) setScope(delegated, d object, left caveats) {
-	if word(d, "scope") == "tenant" || o.broken(DelegationScopeIgnored) {
-		delegated["all_projects"], delegated["projects"], delegated["initiatives"] = left.everyProject, left.projects.list(), []any{}
+func (o Oracle) setScope(delegated, d object, allowed caveats) {
+	if stringField(d, "scope") == "tenant" || o.hasFault(DelegationScopeIgnored) {
+		delegated["all_projects"], delegated["projects"], delegated["initiatives"] = allowed.everyProject, allowed.projects.list(), []any{}
 		return
 	}
-	reached, initiatives := set{}, set{}
-	for _, project := range texts(d["projects"]) {
-		if uuid.MatchString(project) && (left.everyProject || left.projects.has(project) || o.broken(DelegationIgnoresCaveats)) {
-			reached.add(project)
+	projects, initiatives := set{}, set{}
+	for _, project := range stringsOf(d["projects"]) {
+		if uuid.MatchString(project) && (allowed.everyProject || allowed.projects.has(project) || o.hasFault(DelegationIgnoresCaveats)) {
+			projects.add(project)
 		}
 	}
-	for _, initiative := range texts(d["initiatives"]) {
-		if uuid.MatchString(initiative) && left.everyProject {
+	for _, initiative := range stringsOf(d["initiatives"]) {
+		if uuid.MatchString(initiative) && allowed.everyProject {
 			initiatives.add(initiative)
 		}
 	}
-	delegated["all_projects"], delegated["projects"], delegated["initiatives"] = false, reached.list(), initiatives.list()
+	delegated["all_projects"], delegated["projects"], delegated["initiatives"] = false, projects.list(), initiatives.list()
 }
 
 // Behalf evaluates parapet.access.behalf: the delegations that allow the request.
@@ -119,7 +119,7 @@ func (o Oracle) Behalf(in any) []any {
 		delegated := asObject(item)
 		request := object{"actor": delegated}
 		for _, name := range []string{"permission", "effect", "module", "resource"} {
-			if v, there := doc[name]; there {
+			if v, present := doc[name]; present {
 				request[name] = v
 			}
 		}
@@ -137,43 +137,43 @@ func (o Oracle) Delegate(in any) Verdict {
 	doc := asObject(in)
 	actor, resource := asObject(doc["actor"]), asObject(doc["resource"])
 	delegator, delegate := asObject(doc["delegator"]), asObject(doc["delegate"])
-	from, fromThere := delegator["id"].(string)
-	to, toThere := delegate["id"].(string)
+	from, fromGiven := delegator["id"].(string)
+	to, toGiven := delegate["id"].(string)
 
 	var v Verdict
-	v.require(fromThere && toThere && (from != to || o.broken(DelegatesToOneself)), Validation, "two users take part")
+	v.require(fromGiven && toGiven && (from != to || o.hasFault(DelegatesToOneself)), Validation, "the delegator and the delegate must be different users")
 	for _, user := range []object{delegator, delegate} {
-		v.require(o.sameTenant(actor, resource) && user["tenant"] == actor["tenant"], Validation, "both are of the tenant")
-		v.require((user["status"] == "ACTIVE" && user["membership"] == "ACTIVE") || o.broken(DelegatesToSuspended), Validation, "both are active")
-		v.require(user["kind"] == "HUMAN" || user["kind"] == "AGENT" || o.broken(DelegatesToService), Validation, "neither is a service principal")
+		v.require(o.sameTenant(actor, resource) && user["tenant"] == actor["tenant"], Validation, "the delegator or the delegate belongs to another tenant")
+		v.require((user["status"] == "ACTIVE" && user["membership"] == "ACTIVE") || o.hasFault(DelegatesToSuspended), Validation, "the delegator or the delegate is not active")
+		v.require(user["kind"] == "HUMAN" || user["kind"] == "AGENT" || o.hasFault(DelegatesToService), Validation, "the delegator or the delegate is a service principal")
 	}
 	o.requireValidPeriod(&v, doc)
 	received := asObject(doc["received"])
-	between, counted := amount(received["from_delegator"])
-	all, countedAll := amount(received["total"])
-	v.require((counted && between < 16) || o.broken(DelegatesBeyondLimits), Conflict, "sixteen between two users")
-	v.require((countedAll && all < 64) || o.broken(DelegatesBeyondLimits), Conflict, "sixty-four to one user")
+	between, counted := asNumber(received["from_delegator"])
+	all, countedAll := asNumber(received["total"])
+	v.require((counted && between < 16) || o.hasFault(DelegatesBeyondLimits), Conflict, "the delegator already has 16 delegations to this user")
+	v.require((countedAll && all < 64) || o.hasFault(DelegatesBeyondLimits), Conflict, "the delegate already has 64 delegations")
 	list, isList := doc["permissions"].([]any)
-	v.require(isList && len(list) > 0 && len(texts(list)) == len(list), Validation, "permissions are listed")
+	v.require(isList && len(list) > 0 && len(stringsOf(list)) == len(list), Validation, "permissions must be a list of at least one string")
 	held := set{}
 	if roles, ok := delegator["roles"].([]any); ok {
 		for _, role := range roles {
-			held.with(setOf(texts(asObject(role)["grants"])...))
+			held.addAll(setOf(stringsOf(asObject(role)["grants"])...))
 		}
 	}
-	place := object{}
+	record := object{}
 	for k, field := range resource {
-		place[k] = field
+		record[k] = field
 	}
-	place["creator"], place["owner"] = delegator["id"], delegator["id"]
-	for _, permission := range texts(list) {
+	record["creator"], record["owner"] = delegator["id"], delegator["id"]
+	for _, permission := range stringsOf(list) {
 		bare := strings.TrimSuffix(permission, ".own")
-		v.require(!strings.HasSuffix(bare, ".own") && (o.delegable(permission) || o.delegable(bare)), Validation, "the permission can be delegated")
-		v.require(held.has(permission) || held.has(bare) || o.broken(DelegatesUnheld), Validation, "the delegator holds it")
-		ask := object{"permission": bare, "effect": "write", "module": "tracker", "actor": actor, "resource": place}
-		v.require(o.Allow(ask) || o.broken(DelegatesBeyondCaller), Forbidden, "the caller holds it there")
+		v.require(!strings.HasSuffix(bare, ".own") && (o.delegable(permission) || o.delegable(bare)), Validation, "the permission cannot be delegated")
+		v.require(held.has(permission) || held.has(bare) || o.hasFault(DelegatesUnheld), Validation, "the delegator does not hold the permission")
+		request := object{"permission": bare, "effect": "write", "module": "tracker", "actor": actor, "resource": record}
+		v.require(o.Allow(request) || o.hasFault(DelegatesBeyondCaller), Forbidden, "the caller does not hold the permission for the record")
 	}
-	return v.done()
+	return v.result()
 }
 
 // The limits of a delegation, in microseconds.
@@ -185,26 +185,15 @@ const (
 
 // requireValidPeriod requires that the start and the end of a delegation are within the limits.
 func (o Oracle) requireValidPeriod(v *Verdict, doc object) {
-	now, there := amount(doc["now"])
-	starts, begins := amount(doc["starts_at"])
-	ends, stops := amount(doc["ends_at"])
-	if !there || !begins || !stops {
-		v.deny(Validation, "three times")
+	now, present := asNumber(doc["now"])
+	starts, startGiven := asNumber(doc["starts_at"])
+	ends, endGiven := asNumber(doc["ends_at"])
+	if !present || !startGiven || !endGiven {
+		v.deny(Validation, "now, starts_at and ends_at are required")
 		return
 	}
-	v.require(starts >= now-clocksSkew || o.broken(DelegatesFromThePast), Validation, "it begins now or later")
-	v.require(starts <= now+longest || o.broken(DelegatesForever), Validation, "it begins within 366 days")
-	v.require(ends > now && ends > starts, Validation, "it ends after it begins, and in the future")
-	v.require(ends-starts <= longest || o.broken(DelegatesForever), Validation, "it lasts 366 days at most")
-}
-
-// amount returns a number of any JSON number type.
-func amount(v any) (float64, bool) {
-	switch v := v.(type) {
-	case int:
-		return float64(v), true
-	case float64:
-		return v, true
-	}
-	return 0, false
+	v.require(starts >= now-clocksSkew || o.hasFault(DelegatesFromThePast), Validation, "the start is in the past")
+	v.require(starts <= now+longest || o.hasFault(DelegatesForever), Validation, "the start is more than 366 days ahead")
+	v.require(ends > now && ends > starts, Validation, "the end must be in the future and after the start")
+	v.require(ends-starts <= longest || o.hasFault(DelegatesForever), Validation, "the delegation is longer than 366 days")
 }

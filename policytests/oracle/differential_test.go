@@ -21,7 +21,7 @@ var (
 
 func keys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
-func engine(t *testing.T) *authz.Engine {
+func newEngine(t *testing.T) *authz.Engine {
 	t.Helper()
 	// The test uses all cores, so an evaluation may have to wait.
 	e, err := authz.New(t.Context(), authz.Config{Timeout: time.Minute})
@@ -31,9 +31,10 @@ func engine(t *testing.T) *authz.Engine {
 	return e
 }
 
-// drawCase draws one case: its rule, its input, and whether the input is well-formed.
-func drawCase(all []question, number int) (q question, in any, wellFormed bool) {
-	d := at(*seed, uint64(number))
+// drawTestCase draws the rule and the input of one case, and whether the input is
+// well-formed.
+func drawTestCase(all []ruleTest, number int) (q ruleTest, in any, wellFormed bool) {
+	d := newDrawer(*seed, uint64(number))
 	total := 0
 	for _, q := range all {
 		total += q.share
@@ -46,31 +47,31 @@ func drawCase(all []question, number int) (q question, in any, wellFormed bool) 
 	q = all[at]
 	in = q.draw(d)
 	if d.chance(35) {
-		return q, d.spoil(in), false
+		return q, d.corrupt(in), false
 	}
 	return q, in, true
 }
 
-// evaluate evaluates the rule with the engine. A failed evaluation denies.
-func evaluate(ctx context.Context, e *authz.Engine, q question, in any) (got answer, answered bool) {
+// evaluateWithEngine evaluates the rule with the engine. A failed evaluation denies.
+func evaluateWithEngine(ctx context.Context, e *authz.Engine, q ruleTest, in any) (got answer, answered bool) {
 	v, err := e.EvalRaw(ctx, q.entrypoint, in)
 	if err != nil {
 		return answer{why: err.Error()}, false
 	}
-	if code := unexplained(e, v); code != "" {
+	if code := codeWithoutMessage(e, v); code != "" {
 		return answer{why: "the reason " + code + " is not explained in parapet/reasons"}, false
 	}
-	got, err = q.read(v)
+	got, err = q.parseResult(v)
 	if err != nil {
 		return answer{why: err.Error()}, false
 	}
 	return got, true
 }
 
-// unexplained returns a reason code of the decision without a message, or "".
-func unexplained(e *authz.Engine, answer any) string {
+// codeWithoutMessage returns a reason code of the decision that has no message, or "".
+func codeWithoutMessage(e *authz.Engine, answer any) string {
 	object, _ := answer.(map[string]any)
-	for _, code := range strings(object["reasons"]) {
+	for _, code := range stringsOf(object["reasons"]) {
 		if _, ok := e.Catalogue().Reasons[code]; !ok {
 			return code
 		}
@@ -101,7 +102,7 @@ func parallel(n int, work func(number int)) {
 // difference, it prints a minimal input and both reasons.
 func TestEngine_AgreesWithOracle(t *testing.T) {
 	t.Parallel()
-	e, all := engine(t), questions()
+	e, all := newEngine(t), ruleTests()
 	var lock sync.Mutex
 	counts := map[string]*tally{}
 	found := map[string]int{}
@@ -109,9 +110,9 @@ func TestEngine_AgreesWithOracle(t *testing.T) {
 		counts[q.name] = &tally{}
 	}
 	parallel(*decisions, func(number int) {
-		q, in, wellFormed := drawCase(all, number)
-		want := q.ask(oracle.Oracle{}, in)
-		got, answered := evaluate(t.Context(), e, q, in)
+		q, in, wellFormed := drawTestCase(all, number)
+		want := q.evaluateWithOracle(oracle.Oracle{}, in)
+		got, answered := evaluateWithEngine(t.Context(), e, q, in)
 		difference := describeDifference(q, want, got, answered, wellFormed)
 
 		lock.Lock()
@@ -162,38 +163,39 @@ func percent(part, whole int) float64 {
 	return 100 * float64(part) / float64(whole)
 }
 
-func report(t *testing.T, e *authz.Engine, q question, number int, in any, wellFormed bool) {
+func report(t *testing.T, e *authz.Engine, q ruleTest, number int, in any, wellFormed bool) {
 	t.Helper()
-	got, answered := evaluate(t.Context(), e, q, in)
-	difference := describeDifference(q, q.ask(oracle.Oracle{}, in), got, answered, wellFormed)
+	got, answered := evaluateWithEngine(t.Context(), e, q, in)
+	difference := describeDifference(q, q.evaluateWithOracle(oracle.Oracle{}, in), got, answered, wellFormed)
 	small := minimise(clone(in), func(candidate any) bool {
-		got, answered := evaluate(t.Context(), e, q, candidate)
-		return describeDifference(q, q.ask(oracle.Oracle{}, candidate), got, answered, wellFormed) == difference
+		got, answered := evaluateWithEngine(t.Context(), e, q, candidate)
+		return describeDifference(q, q.evaluateWithOracle(oracle.Oracle{}, candidate), got, answered, wellFormed) == difference
 	})
-	want := q.ask(oracle.Oracle{}, small)
-	got, _ = evaluate(t.Context(), e, q, small)
+	want := q.evaluateWithOracle(oracle.Oracle{}, small)
+	got, _ = evaluateWithEngine(t.Context(), e, q, small)
 	t.Errorf("%s, case %d: %s\n  input  %s\n  oracle %t %v %s\n  engine %t %v %s",
-		q.name, number, difference, pretty(small), want.allow, want.codes, want.why, got.allow, got.codes, got.why)
+		q.name, number, difference, toJSON(small), want.allow, want.codes, want.why, got.allow, got.codes, got.why)
 }
 
 // TestOracle_EveryFaultIsDetected compares the engine with oracles that each have one wrong
-// rule: the comparison must detect every fault. Only a case in which the wrong oracle differs from the
-// correct one can do so. The engine, which takes a hundred times longer than an oracle, decides only such cases.
+// rule: the comparison must detect every fault. Only a case in which the wrong oracle
+// differs from the correct one can detect it. The engine is a hundred times slower than an
+// oracle, so it decides only such cases.
 func TestOracle_EveryFaultIsDetected(t *testing.T) {
 	t.Parallel()
-	e, all := engine(t), questions()
+	e, all := newEngine(t), ruleTests()
 	const limit, batch = 60_000, 1_000
 	missing, detected := oracle.Faults(), sync.Map{}
 	for from := 0; from < limit && len(missing) > 0; from += batch {
 		parallel(batch, func(i int) {
-			q, in, wellFormed := drawCase(all, from+i)
-			right := q.ask(oracle.Oracle{}, in)
-			decide := sync.OnceValues(func() (answer, bool) { return evaluate(t.Context(), e, q, in) })
+			q, in, wellFormed := drawTestCase(all, from+i)
+			right := q.evaluateWithOracle(oracle.Oracle{}, in)
+			decide := sync.OnceValues(func() (answer, bool) { return evaluateWithEngine(t.Context(), e, q, in) })
 			for _, fault := range missing {
 				if _, ok := detected.Load(fault); ok {
 					continue
 				}
-				wrong := q.ask(oracle.With(fault), in)
+				wrong := q.evaluateWithOracle(oracle.With(fault), in)
 				if describeDifference(q, right, wrong, true, wellFormed) == "" {
 					continue
 				}

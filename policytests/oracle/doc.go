@@ -17,4 +17,4 @@ type Oracle struct {
 // With returns an oracle with a fault in one rule.
 func With(f Fault) Oracle { return Oracle{fault: f} }
 
-func (o Oracle) broken(f Fault) bool { return o.fault == f }
+func (o Oracle) hasFault(f Fault) bool { return o.fault == f }

@@ -14,27 +14,27 @@ func asObject(v any) object {
 	return o
 }
 
-// text returns a field that is a non-empty string.
-func text(o object, name string) (string, bool) {
+// nonEmptyField returns a field that is a non-empty string.
+func nonEmptyField(o object, name string) (string, bool) {
 	s, ok := o[name].(string)
 	return s, ok && s != ""
 }
 
-// word returns a field that is a string, or "".
-func word(o object, name string) string {
+// stringField returns a field that is a string, or "".
+func stringField(o object, name string) string {
 	s, _ := o[name].(string)
 	return s
 }
 
-// yes reports whether a field is the boolean true.
-func yes(o object, name string) bool {
+// isTrue reports whether a field is the boolean true.
+func isTrue(o object, name string) bool {
 	b, _ := o[name].(bool)
 	return b
 }
 
-// texts returns the strings of a list. It skips other values; a value that is not a list has
-// none.
-func texts(v any) []string {
+// stringsOf returns the strings of a list and skips other values. For a value that is not a
+// list, it returns nil.
+func stringsOf(v any) []string {
 	list, _ := v.([]any)
 	var out []string
 	for _, item := range list {
@@ -45,10 +45,10 @@ func texts(v any) []string {
 	return out
 }
 
-// number returns a field that is a number, and whether it is an integer.
-func number(o object, name string) (n int, whole, there bool) {
-	v, there := o[name]
-	if !there {
+// integerField returns a field that is a number, and whether it is an integer.
+func integerField(o object, name string) (n int, isInteger, present bool) {
+	v, present := o[name]
+	if !present {
 		return 0, false, false
 	}
 	switch v := v.(type) {
@@ -62,8 +62,8 @@ func number(o object, name string) (n int, whole, there bool) {
 
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
-// after returns the text after the prefix if it is a UUID in canonical form.
-func after(s, prefix string) (string, bool) {
+// cutUUID returns the text after the prefix if it is a UUID in canonical form.
+func cutUUID(s, prefix string) (string, bool) {
 	rest, ok := strings.CutPrefix(s, prefix)
 	return rest, ok && uuid.MatchString(rest)
 }
@@ -86,14 +86,14 @@ func (s set) has(item string) bool {
 	return ok
 }
 
-func (s set) with(other set) set {
+func (s set) addAll(other set) set {
 	for item := range other {
 		s.add(item)
 	}
 	return s
 }
 
-func (s set) both(other set) set {
+func (s set) intersect(other set) set {
 	out := set{}
 	for item := range s {
 		if other.has(item) {
@@ -104,7 +104,7 @@ func (s set) both(other set) set {
 }
 
 func (s set) equal(other set) bool {
-	return len(s) == len(other) && len(s.both(other)) == len(s)
+	return len(s) == len(other) && len(s.intersect(other)) == len(s)
 }
 
 // list returns the set as a sorted JSON list.

@@ -12,12 +12,13 @@ type drawer struct {
 	rnd *rand.Rand
 }
 
-// at returns the drawer of one case. The same seed and number always give the same case.
-func at(seed, number uint64) *drawer {
+// newDrawer returns the drawer of one case. The same seed and number always give the same
+// case.
+func newDrawer(seed, number uint64) *drawer {
 	return &drawer{rnd: rand.New(rand.NewPCG(seed, number))}
 }
 
-func pool(digit string, n int) []string {
+func newIDs(digit string, n int) []string {
 	out := make([]string, n)
 	for i := range out {
 		out[i] = fmt.Sprintf("%s0000000-0000-4000-8000-00000000000%d", digit, i+1)
@@ -26,10 +27,10 @@ func pool(digit string, n int) []string {
 }
 
 var (
-	tenants       = pool("a", 2)
-	organisations = pool("b", 3)
-	projects      = pool("c", 3)
-	users         = pool("d", 3)
+	tenants       = newIDs("a", 2)
+	organisations = newIDs("b", 3)
+	projects      = newIDs("c", 3)
+	users         = newIDs("d", 3)
 	roleNames     = []string{"Admin", "Member", "Reviewer", "Auditor", "Agent", "PLATFORM_ADMIN", "wiki:page:write"}
 	tiers         = []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"}
 	moduleNames   = []string{"identity", "tracker", "wiki", "audit", "catalog", "events"}
@@ -45,49 +46,49 @@ var (
 
 func (d *drawer) chance(percent int) bool { return d.rnd.IntN(100) < percent }
 
-func (d *drawer) one(of []string) string { return of[d.rnd.IntN(len(of))] }
+func (d *drawer) pick(from []string) string { return from[d.rnd.IntN(len(from))] }
 
-// mostly draws the first value with the given probability, otherwise one of the rest.
-func (d *drawer) mostly(percent int, first string, rest ...string) string {
+// pickMostly draws the first value with the given probability, otherwise one of the rest.
+func (d *drawer) pickMostly(percent int, first string, rest ...string) string {
 	if d.chance(percent) {
 		return first
 	}
-	return d.one(rest)
+	return d.pick(rest)
 }
 
-// some draws up to n values, with repetitions.
-func (d *drawer) some(of []string, most int) []any {
-	out := make([]any, 0, most)
-	for range d.rnd.IntN(most + 1) {
-		out = append(out, d.one(of))
+// pickSome draws up to limit values, with repetitions.
+func (d *drawer) pickSome(from []string, limit int) []any {
+	out := make([]any, 0, limit)
+	for range d.rnd.IntN(limit + 1) {
+		out = append(out, d.pick(from))
 	}
 	return out
 }
 
 func (d *drawer) tier() string {
-	return d.mostly(90, d.one(tiers), "secret", "TOP SECRET", " SECRET", "")
+	return d.pickMostly(90, d.pick(tiers), "secret", "TOP SECRET", " SECRET", "")
 }
 
 func (d *drawer) grants() []any {
-	out := d.some(permissions, 6)
+	out := d.pickSome(permissions, 6)
 	if d.chance(15) {
-		out = append(out, d.one([]string{"task.fly", "task.update.any", "audit.read", "Tasks.read", "", "tasks.read.own", "*"}))
+		out = append(out, d.pick([]string{"task.fly", "task.update.any", "audit.read", "Tasks.read", "", "tasks.read.own", "*"}))
 	}
 	return out
 }
 
 func (d *drawer) subjectInput() any {
 	token := map[string]any{
-		"kind": d.mostly(45, "session", "api_key", "api_key", "api_key", "internal", "refresh"), "tenant": tenants[0],
+		"kind": d.pickMostly(45, "session", "api_key", "api_key", "api_key", "internal", "refresh"), "tenant": tenants[0],
 		"role_scopes": map[string]any{}, "caveats": d.caveatList(),
 	}
 	if d.chance(80) {
 		token["clearance"] = d.tier()
 	}
-	target := d.mostly(75, tenants[0], tenants[1])
+	target := d.pickMostly(75, tenants[0], tenants[1])
 	roles := map[string]any{}
 	for range 2 + d.rnd.IntN(3) {
-		roles[d.one(roleNames)] = d.grants()
+		roles[d.pick(roleNames)] = d.grants()
 	}
 	named := []string{}
 	for _, name := range roleNames { // sorted, so that a case can be repeated
@@ -95,7 +96,7 @@ func (d *drawer) subjectInput() any {
 			named = append(named, name)
 		}
 	}
-	signed := d.some(named, 3)
+	signed := d.pickSome(named, 3)
 	if d.chance(10) {
 		signed = append(signed, "Gone")
 	}
@@ -112,22 +113,22 @@ func (d *drawer) subjectInput() any {
 		}
 	}
 	for range d.rnd.IntN(3) {
-		assignments = append(assignments, d.assignment(d.one(roleNames)))
+		assignments = append(assignments, d.assignment(d.pick(roleNames)))
 	}
 	stored := map[string]any{"assignments": assignments}
 	if d.chance(80) {
 		stored["clearance"] = d.tier()
 	}
-	user := map[string]any{"id": d.one(users), "kind": d.mostly(65, "HUMAN", "SERVICE", "AGENT", "AGENT", "ROBOT")}
+	user := map[string]any{"id": d.pick(users), "kind": d.pickMostly(65, "HUMAN", "SERVICE", "AGENT", "AGENT", "ROBOT")}
 	if d.chance(60) {
-		user["organisation"] = d.one(organisations)
+		user["organisation"] = d.pick(organisations)
 	}
 	if user["kind"] == "SERVICE" {
 		user["integration_key"] = "spec-wiki-sync"
 	}
 	return map[string]any{
-		"token": token, "tenant": target, "tenant_type": d.mostly(65, "STANDARD", "PROGRAMME_OFFICE"),
-		"user": user, "stored": stored, "roles": roles, "delegations": d.received(named),
+		"token": token, "tenant": target, "tenant_type": d.pickMostly(65, "STANDARD", "PROGRAMME_OFFICE"),
+		"user": user, "stored": stored, "roles": roles, "delegations": d.receivedDelegations(named),
 	}
 }
 
@@ -136,23 +137,23 @@ func (d *drawer) scopes() []any {
 	for range d.rnd.IntN(4) {
 		switch d.rnd.IntN(8) {
 		case 0, 1, 2:
-			out = append(out, "project:"+d.one(projects))
+			out = append(out, "project:"+d.pick(projects))
 		case 3, 4, 5:
-			out = append(out, "organisation:"+d.one(organisations))
+			out = append(out, "organisation:"+d.pick(organisations))
 		default:
-			out = append(out, d.one([]string{"tenant", "project:", "project", "Project:" + projects[0], "tenant:" + tenants[0], ""}))
+			out = append(out, d.pick([]string{"tenant", "project:", "project", "Project:" + projects[0], "tenant:" + tenants[0], ""}))
 		}
 	}
 	return out
 }
 
 func (d *drawer) assignment(role string) any {
-	a := map[string]any{"role": role, "scope": d.mostly(50, "tenant", "organisation", "project")}
+	a := map[string]any{"role": role, "scope": d.pickMostly(50, "tenant", "organisation", "project")}
 	switch a["scope"] {
 	case "organisation":
-		a["id"] = d.one(organisations)
+		a["id"] = d.pick(organisations)
 	case "project":
-		a["id"] = d.one(projects)
+		a["id"] = d.pick(projects)
 	}
 	return a
 }
@@ -167,11 +168,11 @@ func (d *drawer) caveatList() []any {
 		case 0, 1, 2:
 			out = append(out, "read-only")
 		case 3, 4, 5:
-			out = append(out, "project:"+d.one(projects[:2]))
+			out = append(out, "project:"+d.pick(projects[:2]))
 		case 6, 7, 8:
-			out = append(out, "module:"+d.one(moduleNames))
+			out = append(out, "module:"+d.pick(moduleNames))
 		default:
-			out = append(out, d.one([]string{"", "write-only", "read-only ", "module:", "module:none", "project:", "project:*", "READ-ONLY", "tenant:" + tenants[0]}))
+			out = append(out, d.pick([]string{"", "write-only", "read-only ", "module:", "module:none", "project:", "project:*", "READ-ONLY", "tenant:" + tenants[0]}))
 		}
 	}
 	return out
@@ -181,7 +182,7 @@ func (d *drawer) caveatList() []any {
 func (d *drawer) actor() map[string]any {
 	actor := oracle.Oracle{}.Subject(d.subjectInput())
 	for range 3 {
-		if len(strings(actor["holds"])) > 0 || d.chance(10) {
+		if len(stringsOf(actor["holds"])) > 0 || d.chance(10) {
 			break
 		}
 		actor = oracle.Oracle{}.Subject(d.subjectInput())
@@ -202,10 +203,10 @@ func (d *drawer) keyHolder() map[string]any {
 		if d.chance(50) {
 			in["roles"].(map[string]any)["Member"] = []any{"api_key.issue_for_service", "api_key.issue"}
 		}
-		token["kind"] = d.mostly(80, "session", "api_key")
+		token["kind"] = d.pickMostly(80, "session", "api_key")
 		token["roles"] = []any{"Member"}
 		token["role_scopes"] = map[string]any{}
-		in["stored"] = map[string]any{"assignments": []any{map[string]any{"role": "Member", "scope": d.mostly(90, "tenant", "project"), "id": projects[0]}}}
+		in["stored"] = map[string]any{"assignments": []any{map[string]any{"role": "Member", "scope": d.pickMostly(90, "tenant", "project"), "id": projects[0]}}}
 		if d.chance(80) {
 			token["caveats"] = []any{}
 		}
@@ -218,7 +219,7 @@ func (d *drawer) keyHolder() map[string]any {
 	return oracle.Oracle{}.Subject(in)
 }
 
-func strings(v any) []string {
+func stringsOf(v any) []string {
 	list, _ := v.([]any)
 	out := make([]string, 0, len(list))
 	for _, item := range list {
@@ -232,22 +233,22 @@ func strings(v any) []string {
 func (d *drawer) decision() any { return d.decisionFor(d.actor()) }
 
 func (d *drawer) decisionFor(actor map[string]any) any {
-	permission := d.one(permissions)
-	if held := strings(actor["holds"]); len(held) > 0 && d.chance(85) {
-		permission = d.one(held)
+	permission := d.pick(permissions)
+	if held := stringsOf(actor["holds"]); len(held) > 0 && d.chance(85) {
+		permission = d.pick(held)
 	}
 	if d.chance(3) {
-		permission = d.one([]string{"audit.read", "audit.read.everything", "task.fly", "*", "tasks"})
+		permission = d.pick([]string{"audit.read", "audit.read.everything", "task.fly", "*", "tasks"})
 	}
 	if oracle.IsPlatform(permission) && d.chance(25) {
 		actor["tenant_type"] = "STANDARD" // the policies compute no such subject, so only this rule denies
 	}
 	resource := map[string]any{"type": "task", "tenant": actor["tenant"]}
 	if d.chance(6) {
-		resource["tenant"] = d.one(tenants)
+		resource["tenant"] = d.pick(tenants)
 	}
 	if d.chance(70) {
-		resource["id"] = d.one(users)
+		resource["id"] = d.pick(users)
 	}
 	for name, from := range map[string][]string{"organisation": organisations, "project": projects, "creator": users, "owner": users} {
 		resource[name] = from
@@ -256,48 +257,49 @@ func (d *drawer) decisionFor(actor map[string]any) any {
 		from := resource[name].([]string)
 		delete(resource, name)
 		if d.chance(70) {
-			resource[name] = d.one(from)
+			resource[name] = d.pick(from)
 		}
 	}
 	if d.chance(30) {
 		resource["creator"] = actor["id"]
 	}
-	d.aim(resource, actor, permission)
-	if wanted := strings(actor["projects"]); len(wanted) > 0 && d.chance(70) {
-		resource["project"] = d.one(wanted)
+	d.placeInGrantedScope(resource, actor, permission)
+	if wanted := stringsOf(actor["projects"]); len(wanted) > 0 && d.chance(70) {
+		resource["project"] = d.pick(wanted)
 	}
 	if mine, ok := actor["organisation"].(string); ok && d.chance(40) {
 		resource["organisation"] = mine
 	}
-	resource["classification"] = d.mostly(60, "UNCLASSIFIED", d.tier())
-	if tiers := strings(actor["readable"]); len(tiers) > 0 && d.chance(50) {
-		resource["classification"] = d.one(tiers)
+	resource["classification"] = d.pickMostly(60, "UNCLASSIFIED", d.tier())
+	if tiers := stringsOf(actor["readable"]); len(tiers) > 0 && d.chance(50) {
+		resource["classification"] = d.pick(tiers)
 	}
 	if d.chance(4) {
 		resource["classification"] = nil
 	}
-	effect, module := d.mostly(75, "read", "write", "write", "write", "delete", ""), d.one(moduleNames)
-	if wanted := strings(actor["modules"]); len(wanted) > 0 && d.chance(92) {
-		module = d.one(wanted)
+	effect, module := d.pickMostly(75, "read", "write", "write", "write", "delete", ""), d.pick(moduleNames)
+	if wanted := stringsOf(actor["modules"]); len(wanted) > 0 && d.chance(92) {
+		module = d.pick(wanted)
 	}
 	return map[string]any{"permission": permission, "effect": effect, "module": module, "actor": actor, "resource": resource}
 }
 
-// aim usually places the resource in a scope in which the actor holds the permission.
-func (d *drawer) aim(resource, actor map[string]any, permission string) {
+// placeInGrantedScope usually places the resource in a scope in which the actor holds the
+// permission.
+func (d *drawer) placeInGrantedScope(resource, actor map[string]any, permission string) {
 	grant, ok := actor["grants"].(map[string]any)[permission].(map[string]any)
 	if !ok || d.chance(15) {
 		return
 	}
 	if own, ok := grant["own"].(map[string]any); ok && d.chance(60) {
 		grant = own
-		resource[d.one([]string{"creator", "owner"})] = actor["id"]
+		resource[d.pick([]string{"creator", "owner"})] = actor["id"]
 	}
-	if held := strings(grant["organisations"]); len(held) > 0 {
-		resource["organisation"] = d.one(held)
+	if held := stringsOf(grant["organisations"]); len(held) > 0 {
+		resource["organisation"] = d.pick(held)
 	}
-	if held := strings(grant["projects"]); len(held) > 0 {
-		resource["project"] = d.one(held)
+	if held := stringsOf(grant["projects"]); len(held) > 0 {
+		resource["project"] = d.pick(held)
 	}
 }
 
@@ -306,8 +308,8 @@ func (d *drawer) clearancePair() any {
 }
 
 func (d *drawer) target() map[string]any {
-	key := d.mostly(48, "spec-wiki-sync", "multi-llm-review", "multi-llm-review", "multi-llm-review", "third-integration")
-	role := map[string]any{"name": "wiki:page:write", "kind": d.mostly(94, "GLOBAL", "STANDARD"), "scope": d.mostly(94, "tenant", "project"), "grants": []any{"wiki:page:write"}}
+	key := d.pickMostly(48, "spec-wiki-sync", "multi-llm-review", "multi-llm-review", "multi-llm-review", "third-integration")
+	role := map[string]any{"name": "wiki:page:write", "kind": d.pickMostly(94, "GLOBAL", "STANDARD"), "scope": d.pickMostly(94, "tenant", "project"), "grants": []any{"wiki:page:write"}}
 	if key != "spec-wiki-sync" {
 		role["name"], role["grants"] = "multi-llm-review", []any{"projects.read", "tasks.read"}
 		if d.chance(30) {
@@ -320,7 +322,7 @@ func (d *drawer) target() map[string]any {
 	case 1:
 		role["grants"] = role["grants"].([]any)[1:]
 	case 2:
-		role["name"] = d.one(roleNames)
+		role["name"] = d.pick(roleNames)
 	case 3:
 		role["grants"] = append(role["grants"].([]any), role["grants"].([]any)[0])
 	}
@@ -332,8 +334,8 @@ func (d *drawer) target() map[string]any {
 		roles = []any{}
 	}
 	return map[string]any{
-		"id": d.one(users), "tenant": d.mostly(92, tenants[0], tenants[1]), "kind": d.mostly(92, "SERVICE", "HUMAN", "AGENT"),
-		"status": d.mostly(92, "ACTIVE", "SUSPENDED", "DELETED"), "membership": d.mostly(92, "ACTIVE", "SUSPENDED", "REMOVED"),
+		"id": d.pick(users), "tenant": d.pickMostly(92, tenants[0], tenants[1]), "kind": d.pickMostly(92, "SERVICE", "HUMAN", "AGENT"),
+		"status": d.pickMostly(92, "ACTIVE", "SUSPENDED", "DELETED"), "membership": d.pickMostly(92, "ACTIVE", "SUSPENDED", "REMOVED"),
 		"integration_key": key, "roles": roles,
 	}
 }
@@ -370,7 +372,7 @@ func (d *drawer) issueSelf() any {
 }
 
 func (d *drawer) owner() map[string]any {
-	return map[string]any{"id": d.one(users), "tenant": d.mostly(85, tenants[0], tenants[1]), "kind": d.mostly(70, "SERVICE", "HUMAN", "AGENT")}
+	return map[string]any{"id": d.pick(users), "tenant": d.pickMostly(85, tenants[0], tenants[1]), "kind": d.pickMostly(70, "SERVICE", "HUMAN", "AGENT")}
 }
 
 func (d *drawer) listKeys() any {
@@ -396,13 +398,13 @@ func (d *drawer) validateProfile() any {
 }
 
 func (d *drawer) open() any {
-	return map[string]any{"effect": d.mostly(45, "read", "write", "write", "delete"), "module": d.one(moduleNames), "actor": d.actor()}
+	return map[string]any{"effect": d.pickMostly(45, "read", "write", "write", "delete"), "module": d.pick(moduleNames), "actor": d.actor()}
 }
 
 func (d *drawer) actAs() any {
 	return map[string]any{
-		"token_kind": d.mostly(40, "session", "api_key", "api_key", "internal", "refresh"), "token_tenant": tenants[0],
-		"principal_kind": d.mostly(50, "HUMAN", "AGENT", "SERVICE", "SERVICE", "ROBOT"),
-		"module":         d.one(moduleNames), "header": d.chance(60), "target": d.mostly(50, tenants[0], tenants[1]),
+		"token_kind": d.pickMostly(40, "session", "api_key", "api_key", "internal", "refresh"), "token_tenant": tenants[0],
+		"principal_kind": d.pickMostly(50, "HUMAN", "AGENT", "SERVICE", "SERVICE", "ROBOT"),
+		"module":         d.pick(moduleNames), "header": d.chance(60), "target": d.pickMostly(50, tenants[0], tenants[1]),
 	}
 }

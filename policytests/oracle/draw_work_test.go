@@ -2,10 +2,10 @@ package oracle_test
 
 import "parapet/policytests/oracle"
 
-var initiatives = pool("e", 2)
+var initiatives = newIDs("e", 2)
 
-// received draws the delegations of a caller, usually none.
-func (d *drawer) received(roles []string) []any {
+// receivedDelegations draws the delegations of a caller, usually none.
+func (d *drawer) receivedDelegations(roles []string) []any {
 	out := []any{}
 	if d.chance(65) {
 		return out
@@ -19,31 +19,31 @@ func (d *drawer) received(roles []string) []any {
 func (d *drawer) delegation(roles []string) map[string]any {
 	assignments := []any{}
 	for range 1 + d.rnd.IntN(2) {
-		assignments = append(assignments, d.assignment(d.one(append(roles, "Member"))))
+		assignments = append(assignments, d.assignment(d.pick(append(roles, "Member"))))
 	}
-	wanted := d.some(permissions, 8)
+	wanted := d.pickSome(permissions, 8)
 	if d.chance(60) {
 		wanted = append(wanted, "tasks.read", "task.update", "task.update.own", "tasks.update.any", "initiative.update")
 	}
 	if d.chance(10) {
-		wanted = append(wanted, d.one([]string{"task.fly", "task.update.own.own", "", "*"}))
+		wanted = append(wanted, d.pick([]string{"task.fly", "task.update.own.own", "", "*"}))
 	}
 	out := map[string]any{
-		"id": d.one(pool("f", 3)), "scope": d.mostly(40, "tenant", "project", "initiative", "initiative", "galaxy"),
+		"id": d.pick(newIDs("f", 3)), "scope": d.pickMostly(40, "tenant", "project", "initiative", "initiative", "galaxy"),
 		"projects": []any{}, "initiatives": []any{}, "permissions": wanted,
 		"delegator": map[string]any{
-			"id": d.one(users), "kind": d.mostly(85, "HUMAN", "AGENT", "SERVICE"), "status": d.mostly(92, "ACTIVE", "SUSPENDED"),
-			"membership": d.mostly(92, "ACTIVE", "SUSPENDED", "REMOVED"), "assignments": assignments,
+			"id": d.pick(users), "kind": d.pickMostly(85, "HUMAN", "AGENT", "SERVICE"), "status": d.pickMostly(92, "ACTIVE", "SUSPENDED"),
+			"membership": d.pickMostly(92, "ACTIVE", "SUSPENDED", "REMOVED"), "assignments": assignments,
 		},
 	}
 	if d.chance(80) {
 		out["delegator"].(map[string]any)["clearance"] = d.tier()
 	}
 	if out["scope"] != "tenant" {
-		out["projects"] = d.some(append(projects, "apollo"), 3)
+		out["projects"] = d.pickSome(append(projects, "apollo"), 3)
 	}
 	if out["scope"] == "initiative" {
-		out["initiatives"] = []any{d.one(initiatives)}
+		out["initiatives"] = []any{d.pick(initiatives)}
 	}
 	return out
 }
@@ -74,13 +74,13 @@ func (d *drawer) delegatedDecision() any {
 	in := d.decisionFor(delegated).(map[string]any)
 	in["actor"] = actor
 	if d.chance(50) {
-		in["module"], in["effect"] = "tracker", d.one([]string{"read", "write"})
+		in["module"], in["effect"] = "tracker", d.pick([]string{"read", "write"})
 	}
 	if d.chance(25) {
 		resource := in["resource"].(map[string]any)
-		resource["type"], resource["id"] = d.mostly(80, "initiative", "task"), d.one(initiatives)
+		resource["type"], resource["id"] = d.pickMostly(80, "initiative", "task"), d.pick(initiatives)
 		delete(resource, "project")
-		in["permission"] = d.mostly(80, "initiative.update", "tasks.read")
+		in["permission"] = d.pickMostly(80, "initiative.update", "tasks.read")
 	}
 	return in
 }
@@ -97,28 +97,28 @@ func (d *drawer) work() any {
 				grants[name] = grant
 			}
 			if d.chance(70) {
-				grants["task.update"] = map[string]any{"tenant": d.chance(70), "organisations": []any{}, "projects": d.some(projects, 2)}
+				grants["task.update"] = map[string]any{"tenant": d.chance(70), "organisations": []any{}, "projects": d.pickSome(projects, 2)}
 			}
-			grants["tasks.update.any"] = map[string]any{"tenant": d.chance(70), "organisations": []any{}, "projects": d.some(projects, 2)}
+			grants["tasks.update.any"] = map[string]any{"tenant": d.chance(70), "organisations": []any{}, "projects": d.pickSome(projects, 2)}
 			actor["grants"] = grants
 		}
 	}
 	in := map[string]any{"actor": actor}
-	resource := map[string]any{"type": "task", "tenant": d.mostly(93, actor["tenant"].(string), tenants...), "classification": d.mostly(80, "UNCLASSIFIED", d.tier())}
+	resource := map[string]any{"type": "task", "tenant": d.pickMostly(93, actor["tenant"].(string), tenants...), "classification": d.pickMostly(80, "UNCLASSIFIED", d.tier())}
 	if d.chance(85) {
-		resource["project"] = d.one(projects)
-		if wanted := strings(actor["projects"]); len(wanted) > 0 && d.chance(70) {
-			resource["project"] = d.one(wanted)
+		resource["project"] = d.pick(projects)
+		if wanted := stringsOf(actor["projects"]); len(wanted) > 0 && d.chance(70) {
+			resource["project"] = d.pick(wanted)
 		}
 	}
 	in["resource"] = resource
 	roles := []any{map[string]any{"name": "Member", "kind": "STANDARD", "scope": "tenant", "grants": d.grants()}}
 	if d.chance(12) {
-		roles = append(roles, map[string]any{"name": "Guest Customer", "kind": "STANDARD", "scope": "project", "id": d.one(projects), "grants": []any{}})
+		roles = append(roles, map[string]any{"name": "Guest Customer", "kind": "STANDARD", "scope": "project", "id": d.pick(projects), "grants": []any{}})
 	}
 	candidate := map[string]any{
-		"id": d.one(users), "tenant": d.mostly(93, actor["tenant"].(string), tenants...), "kind": d.mostly(70, "AGENT", "HUMAN", "HUMAN", "SERVICE"),
-		"status": d.mostly(92, "ACTIVE", "SUSPENDED", "DELETED"), "membership": d.mostly(92, "ACTIVE", "SUSPENDED"), "roles": roles,
+		"id": d.pick(users), "tenant": d.pickMostly(93, actor["tenant"].(string), tenants...), "kind": d.pickMostly(70, "AGENT", "HUMAN", "HUMAN", "SERVICE"),
+		"status": d.pickMostly(92, "ACTIVE", "SUSPENDED", "DELETED"), "membership": d.pickMostly(92, "ACTIVE", "SUSPENDED"), "roles": roles,
 		"agents_allowed": d.chance(85),
 	}
 	if d.chance(60) {
@@ -127,30 +127,33 @@ func (d *drawer) work() any {
 	in["candidate"] = candidate
 	for _, name := range []string{"acting", "raised_by", "holder"} {
 		if d.chance(92) {
-			in[name] = d.mostly(60, actor["id"].(string), users...)
+			in[name] = d.pickMostly(60, actor["id"].(string), users...)
 		}
 	}
 	if acting, ok := in["acting"]; ok && d.chance(80) {
 		in["assignee"] = acting
 	} else if d.chance(80) {
-		in["assignee"] = d.one(users)
+		in["assignee"] = d.pick(users)
 	}
-	in["category"] = d.mostly(80, "IN_PROGRESS", "TODO", "REVIEW", "")
+	in["category"] = d.pickMostly(80, "IN_PROGRESS", "TODO", "REVIEW", "")
 	return in
 }
 
-// promotion draws an issue that the actor usually may change: every one, or its own.
-func (d *drawer) promotion() any { return d.inFull("issue.update") }
+// promotionRequest draws an issue that the actor usually may change, as any issue or as its
+// own.
+func (d *drawer) promotionRequest() any { return d.requestWithOwnGrant("issue.update") }
 
-// counting draws a scope whose records the actor usually may read.
-func (d *drawer) counting() any {
-	permission := d.one([]string{"tasks.read", "issues.read", "time_entries.read"})
-	in := d.inFull(permission)
+// countRequest draws a scope whose records the actor usually may read.
+func (d *drawer) countRequest() any {
+	permission := d.pick([]string{"tasks.read", "issues.read", "time_entries.read"})
+	in := d.requestWithOwnGrant(permission)
 	in["permission"] = permission
 	return in
 }
 
-func (d *drawer) inFull(permission string) map[string]any {
+// requestWithOwnGrant draws a request of an actor that usually holds the permission only as
+// .own.
+func (d *drawer) requestWithOwnGrant(permission string) map[string]any {
 	in := d.work().(map[string]any)
 	actor := map[string]any{}
 	for name, v := range in["actor"].(map[string]any) {
@@ -162,14 +165,14 @@ func (d *drawer) inFull(permission string) map[string]any {
 	}
 	if d.chance(80) {
 		own := map[string]any{"tenant": d.chance(80), "organisations": []any{}, "projects": []any{}}
-		grants[permission] = map[string]any{"tenant": d.chance(40), "organisations": []any{}, "projects": d.some(projects, 2), "own": own}
+		grants[permission] = map[string]any{"tenant": d.chance(40), "organisations": []any{}, "projects": d.pickSome(projects, 2), "own": own}
 	}
 	actor["grants"] = grants
 	in["actor"] = actor
 	resource := in["resource"].(map[string]any)
 	for _, relation := range []string{"creator", "owner"} {
 		if d.chance(70) {
-			resource[relation] = d.mostly(70, actor["id"].(string), users...)
+			resource[relation] = d.pickMostly(70, actor["id"].(string), users...)
 		}
 	}
 	return in
@@ -180,7 +183,7 @@ func (d *drawer) delegate() any {
 	actor := d.actor()
 	wanted := []any{}
 	for range 1 + d.rnd.IntN(2) {
-		wanted = append(wanted, d.mostly(85, d.one([]string{"task.update", "tasks.read", "task.update.own"}), permissions...))
+		wanted = append(wanted, d.pickMostly(85, d.pick([]string{"task.update", "tasks.read", "task.update.own"}), permissions...))
 	}
 	if d.chance(80) {
 		actor["effects"], actor["modules"], actor["all_projects"] = []any{"read", "write"}, []any{"tracker"}, true
@@ -192,8 +195,8 @@ func (d *drawer) delegate() any {
 	}
 	user := func(id string) map[string]any {
 		return map[string]any{
-			"id": id, "tenant": d.mostly(96, actor["tenant"].(string), tenants...), "kind": d.mostly(90, "HUMAN", "AGENT", "SERVICE"),
-			"status": d.mostly(95, "ACTIVE", "SUSPENDED"), "membership": d.mostly(95, "ACTIVE", "REMOVED"),
+			"id": id, "tenant": d.pickMostly(96, actor["tenant"].(string), tenants...), "kind": d.pickMostly(90, "HUMAN", "AGENT", "SERVICE"),
+			"status": d.pickMostly(95, "ACTIVE", "SUSPENDED"), "membership": d.pickMostly(95, "ACTIVE", "REMOVED"),
 			"roles": []any{map[string]any{"name": "Member", "kind": "STANDARD", "scope": "tenant", "grants": []any{"task.update", "tasks.read", "delegation.create", "role.assign"}}},
 		}
 	}
@@ -214,9 +217,9 @@ func (d *drawer) delegate() any {
 	}
 	return map[string]any{
 		"now": now, "starts_at": starts, "ends_at": ends,
-		"received": map[string]any{"from_delegator": d.mostlyInt(85, d.rnd.IntN(16), 16, 17), "total": d.mostlyInt(85, d.rnd.IntN(64), 64, 65)},
-		"actor":    actor, "delegator": user(d.mostly(85, actor["id"].(string), users...)), "delegate": user(d.one(pool("d", 5))), "permissions": wanted,
-		"resource": map[string]any{"type": "delegation", "tenant": d.mostly(97, actor["tenant"].(string), tenants...), "classification": d.mostly(92, "UNCLASSIFIED", d.tier())},
+		"received": map[string]any{"from_delegator": d.pickMostlyInt(85, d.rnd.IntN(16), 16, 17), "total": d.pickMostlyInt(85, d.rnd.IntN(64), 64, 65)},
+		"actor":    actor, "delegator": user(d.pickMostly(85, actor["id"].(string), users...)), "delegate": user(d.pick(newIDs("d", 5))), "permissions": wanted,
+		"resource": map[string]any{"type": "delegation", "tenant": d.pickMostly(97, actor["tenant"].(string), tenants...), "classification": d.pickMostly(92, "UNCLASSIFIED", d.tier())},
 	}
 }
 
@@ -228,8 +231,8 @@ func (d *drawer) nearLimit(bound int) int {
 	return bound - 1 + d.rnd.IntN(3)
 }
 
-// mostlyInt draws the first number with the given probability, otherwise one of the others.
-func (d *drawer) mostlyInt(percent, usual int, others ...int) int {
+// pickMostlyInt draws the first number with the given probability, otherwise one of the others.
+func (d *drawer) pickMostlyInt(percent, usual int, others ...int) int {
 	if d.chance(percent) {
 		return usual
 	}

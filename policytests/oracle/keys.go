@@ -2,58 +2,59 @@ package oracle
 
 // The lifetimes of keys in days, from the specification.
 const (
-	serviceDays    = 90
-	ceilingDays    = 365
-	adminBlankDays = 14
-	adminCapDays   = 30
-	userBlankDays  = 30
-	userCapDays    = 365
+	serviceDays      = 90
+	ceilingDays      = 365
+	adminDefaultDays = 14
+	adminCapDays     = 30
+	userDefaultDays  = 30
+	userCapDays      = 365
 )
 
 const issueForService = "api_key.issue_for_service"
 
-// caveatsAllowKeys reports whether the caveats allow operations on keys, which belong to the module
-// identity and to no project.
+// caveatsAllowKeys reports whether the caveats allow operations on keys, which belong to the
+// module identity and to no project.
 func caveatsAllowKeys(actor object, effect string) bool {
-	return setOf(texts(actor["effects"])...).has(effect) && setOf(texts(actor["modules"])...).has("identity") && yes(actor, "all_projects")
+	return setOf(stringsOf(actor["effects"])...).has(effect) && setOf(stringsOf(actor["modules"])...).has("identity") && isTrue(actor, "all_projects")
 }
 
-// isPersonSession reports whether the credential is a person's isPersonSession.
+// isPersonSession reports whether the credential is the session of a person.
 func isPersonSession(actor object) bool {
-	return word(actor, "token_kind") == "session" && word(actor, "kind") == "HUMAN"
+	return stringField(actor, "token_kind") == "session" && stringField(actor, "kind") == "HUMAN"
 }
 
-// mayManageServiceKeys reports whether the role assignments on record grant the permission to manage
-// the keys of service principals.
+// mayManageServiceKeys reports whether the role assignments on record grant the permission
+// to manage the keys of service principals.
 func (o Oracle) mayManageServiceKeys(actor object) bool {
-	if o.broken(EffectiveIssuesForService) {
-		return setOf(texts(actor["permissions"])...).has(issueForService)
+	if o.hasFault(EffectiveIssuesForService) {
+		return setOf(stringsOf(actor["permissions"])...).has(issueForService)
 	}
-	return setOf(texts(actor["stored_permissions"])...).has(issueForService)
+	return setOf(stringsOf(actor["stored_permissions"])...).has(issueForService)
 }
 
-// administersServiceKeys reports whether the actor may manage the keys of service principals: a person
-// with the permission on record. An API key also needs the permission in its own snapshot.
+// administersServiceKeys reports whether the actor may manage the keys of service
+// principals: a person with the permission on record. An API key also needs the permission
+// in its own snapshot.
 func (o Oracle) administersServiceKeys(actor object, effect string) bool {
-	made := word(actor, "token_kind") == "session"
-	if word(actor, "token_kind") == "api_key" {
-		made = o.holdsInTenant(actor, issueForService) || o.broken(KeyAdministersByRecord)
+	credentialAllows := stringField(actor, "token_kind") == "session"
+	if stringField(actor, "token_kind") == "api_key" {
+		credentialAllows = o.holdsInTenant(actor, issueForService) || o.hasFault(KeyAdministersByRecord)
 	}
-	person := word(actor, "kind") == "HUMAN" || o.broken(AgentAdministersKeys)
-	return made && person && o.mayManageServiceKeys(actor) && caveatsAllowKeys(actor, effect)
+	person := stringField(actor, "kind") == "HUMAN" || o.hasFault(AgentAdministersKeys)
+	return credentialAllows && person && o.mayManageServiceKeys(actor) && caveatsAllowKeys(actor, effect)
 }
 
 // holdsInTenant reports whether the actor holds a permission, with or without .own, in the scope
 // of the tenant. Keys belong to no organisation or project.
 func (o Oracle) holdsInTenant(actor object, permission string) bool {
 	grant := asObject(asObject(actor["grants"])[permission])
-	return yes(grant, "tenant") || yes(asObject(grant["own"]), "tenant")
+	return isTrue(grant, "tenant") || isTrue(asObject(grant["own"]), "tenant")
 }
 
 // holdsAsOwnInTenant reports whether the actor holds the permission as .own in the scope of the
 // tenant. The permission without .own does not exist.
 func holdsAsOwnInTenant(actor object, permission string) bool {
-	return yes(asObject(asObject(asObject(actor["grants"])[permission])["own"]), "tenant")
+	return isTrue(asObject(asObject(asObject(actor["grants"])[permission])["own"]), "tenant")
 }
 
 // IssueService evaluates parapet.keys.issue_service.
@@ -61,26 +62,27 @@ func (o Oracle) IssueService(in any) Verdict {
 	doc := asObject(in)
 	actor, target, settings := asObject(doc["actor"]), asObject(doc["target"]), asObject(doc["settings"])
 	var v Verdict
-	v.require(isPersonSession(actor) || o.broken(KeyIssuesForService), Forbidden, "a key cannot make keys for others")
-	v.require(o.mayManageServiceKeys(actor), Forbidden, "the permission is not stored")
-	v.require(caveatsAllowKeys(actor, "write") || o.broken(RestrictedTokenIssues), Forbidden, "a caveat leaves no issuing of keys")
-	v.require(o.home(actor, target) || o.broken(ForeignTarget), NotFound, "the target is not of the actor's tenant")
-	o.profile(&v, target)
-	live := word(target, "status") == "ACTIVE" && word(target, "membership") == "ACTIVE"
-	v.require(live || o.broken(SuspendedTarget), Conflict, "the target is not live")
-	most, whole, set := number(settings, "max_user_days")
-	enough := settings != nil && (!set || (whole && most >= serviceDays))
-	v.require(enough || o.broken(ShortUserCapIgnored), Conflict, "the operator's cap is below the fixed lifetime")
+	v.require(isPersonSession(actor) || o.hasFault(KeyIssuesForService), Forbidden, "only a person's session can issue keys for a service principal")
+	v.require(o.mayManageServiceKeys(actor), Forbidden, "no role assignment on record grants the permission")
+	v.require(caveatsAllowKeys(actor, "write") || o.hasFault(RestrictedTokenIssues), Forbidden, "a caveat forbids issuing keys")
+	v.require(o.belongsToActorTenant(actor, target) || o.hasFault(ForeignTarget), NotFound, "the target belongs to another tenant")
+	o.requireProfile(&v, target)
+	active := stringField(target, "status") == "ACTIVE" && stringField(target, "membership") == "ACTIVE"
+	v.require(active || o.hasFault(SuspendedTarget), Conflict, "the target is not active")
+	maxDays, isInteger, set := integerField(settings, "max_user_days")
+	capSuffices := settings != nil && (!set || (isInteger && maxDays >= serviceDays))
+	v.require(capSuffices || o.hasFault(ShortUserCapIgnored), Conflict, "the configured maximum is shorter than the fixed lifetime")
 	v.Days = serviceDays
-	if o.broken(ServiceKeyLives365) {
+	if o.hasFault(ServiceKeyLives365) {
 		v.Days = ceilingDays
 	}
-	return v.done()
+	return v.result()
 }
 
-func (o Oracle) home(actor, record object) bool {
-	mine, ok := text(actor, "tenant")
-	return ok && word(record, "tenant") == mine
+// belongsToActorTenant reports whether the record belongs to the actor's tenant.
+func (o Oracle) belongsToActorTenant(actor, record object) bool {
+	mine, ok := nonEmptyField(actor, "tenant")
+	return ok && stringField(record, "tenant") == mine
 }
 
 // IssueSelf evaluates parapet.keys.issue_self.
@@ -88,41 +90,41 @@ func (o Oracle) IssueSelf(in any) Verdict {
 	doc := asObject(in)
 	actor, settings := asObject(doc["actor"]), asObject(doc["settings"])
 	var v Verdict
-	v.require(word(actor, "token_kind") == "session" || o.broken(KeyIssuesForItself), Forbidden, "a key cannot outlive itself by making another")
-	issues := yes(asObject(asObject(actor["grants"])["api_key.issue"]), "tenant") // a personal key has no owner yet, so .own does not count
-	v.require(issues || o.broken(SelfNeedsNothing), Forbidden, "the permission is not held")
-	person := word(actor, "kind") == "HUMAN" || word(actor, "kind") == "AGENT"
-	v.require(person || o.broken(ServiceIssuesForItself), Forbidden, "a service principal's keys are issued on its behalf")
-	v.require(caveatsAllowKeys(actor, "write") || o.broken(RestrictedTokenIssues), Forbidden, "a caveat leaves no issuing of keys")
+	v.require(stringField(actor, "token_kind") == "session" || o.hasFault(KeyIssuesForItself), Forbidden, "only a session can issue a personal key")
+	issues := isTrue(asObject(asObject(actor["grants"])["api_key.issue"]), "tenant") // a personal key has no owner yet, so .own does not count
+	v.require(issues || o.hasFault(SelfNeedsNothing), Forbidden, "the permission is not held")
+	person := stringField(actor, "kind") == "HUMAN" || stringField(actor, "kind") == "AGENT"
+	v.require(person || o.hasFault(ServiceIssuesForItself), Forbidden, "a service principal cannot issue keys for itself")
+	v.require(caveatsAllowKeys(actor, "write") || o.hasFault(RestrictedTokenIssues), Forbidden, "a caveat forbids issuing keys")
 	v.require(settings != nil, Forbidden, "the settings are missing")
 	active, counted := asNumber(doc["active_keys"])
 	limit, limited := asNumber(doc["max_active_keys"])
-	v.require((counted && limited && active < limit) || o.broken(KeysUnlimited), Conflict, "as many active keys as there may be")
+	v.require((counted && limited && active < limit) || o.hasFault(KeysUnlimited), Conflict, "the maximum number of active keys is reached")
 
-	blank, most, setting := userBlankDays, userCapDays, "max_user_days"
-	if admin, said := actor["admin"].(bool); admin || !said { // without the field admin, the administrators' shorter lifetime applies
-		most, setting = adminCapDays, "max_admin_days"
-		if !o.broken(SelfBlankIsSame) {
-			blank = adminBlankDays
+	defaultDays, maxDays, setting := userDefaultDays, userCapDays, "max_user_days"
+	if admin, given := actor["admin"].(bool); admin || !given { // without the field admin, the administrators' shorter lifetime applies
+		maxDays, setting = adminCapDays, "max_admin_days"
+		if !o.hasFault(SelfBlankIsSame) {
+			defaultDays = adminDefaultDays
 		}
 	}
-	if n, whole, set := number(settings, setting); set {
-		v.require(whole && n >= 1, Forbidden, "the setting is no number of days")
-		most = n
-		if most > ceilingDays && !o.broken(SelfCeilingIgnored) {
-			most = ceilingDays
+	if n, isInteger, set := integerField(settings, setting); set {
+		v.require(isInteger && n >= 1, Forbidden, "the setting is not a positive number of days")
+		maxDays = n
+		if maxDays > ceilingDays && !o.hasFault(SelfCeilingIgnored) {
+			maxDays = ceilingDays
 		}
 	}
-	v.Cap, v.Days = most, min(blank, most)
-	if wish, whole, given := number(doc, "expires_in_days"); given {
+	v.Cap, v.Days = maxDays, min(defaultDays, maxDays)
+	if requestedDays, isInteger, given := integerField(doc, "expires_in_days"); given {
 		least := 1
-		if o.broken(SelfZeroDays) {
+		if o.hasFault(SelfZeroDays) {
 			least = 0
 		}
-		v.require(whole && wish >= least && (wish <= most || o.broken(SelfCapIgnored)), Validation, "the wish is not within the cap")
-		v.Days = wish
+		v.require(isInteger && requestedDays >= least && (requestedDays <= maxDays || o.hasFault(SelfCapIgnored)), Validation, "the requested lifetime is not from 1 to the maximum")
+		v.Days = requestedDays
 	}
-	return v.done()
+	return v.result()
 }
 
 // List evaluates parapet.keys.list: the caller's own keys, or those of a service principal.
@@ -130,20 +132,20 @@ func (o Oracle) List(in any) Verdict {
 	doc := asObject(in)
 	actor := asObject(doc["actor"])
 	var v Verdict
-	v.require(caveatsAllowKeys(actor, "read"), Forbidden, "a caveat leaves no reading of keys")
+	v.require(caveatsAllowKeys(actor, "read"), Forbidden, "a caveat forbids reading keys")
 	service, ok := doc["service_owned"].(bool)
 	switch {
 	case !ok:
-		v.deny(Forbidden, "the path is not said")
+		v.deny(Forbidden, "service_owned is missing")
 	case service:
 		owner := asObject(doc["owner"])
-		v.require(o.administersServiceKeys(actor, "read") || o.broken(ListNeedsNothing), Forbidden, "the actor does not administer keys")
-		v.require(o.home(actor, owner) || o.broken(ListsForeignKeys), NotFound, "the owner is not of the actor's tenant")
-		v.require(word(owner, "kind") == "SERVICE" || o.broken(ListsHumanKeys), NotFound, "the owner is no service principal")
+		v.require(o.administersServiceKeys(actor, "read") || o.hasFault(ListNeedsNothing), Forbidden, "the actor may not manage the keys of service principals")
+		v.require(o.belongsToActorTenant(actor, owner) || o.hasFault(ListsForeignKeys), NotFound, "the owner belongs to another tenant")
+		v.require(stringField(owner, "kind") == "SERVICE" || o.hasFault(ListsHumanKeys), NotFound, "the owner is not a service principal")
 	default:
-		v.require(holdsAsOwnInTenant(actor, "api_key.read") || o.broken(ListNeedsNothing), Forbidden, "the permission is not held")
+		v.require(holdsAsOwnInTenant(actor, "api_key.read") || o.hasFault(ListNeedsNothing), Forbidden, "the permission is not held")
 	}
-	return v.done()
+	return v.result()
 }
 
 // Revoke evaluates parapet.keys.revoke. With service_owned, it denies the key of a person,
@@ -153,19 +155,19 @@ func (o Oracle) Revoke(in any) Verdict {
 	actor, key := asObject(doc["actor"]), asObject(doc["key"])
 	owner := asObject(key["owner"])
 	var v Verdict
-	v.require(caveatsAllowKeys(actor, "write"), Forbidden, "a caveat leaves no changing of keys")
-	v.require(o.home(actor, key) || o.broken(RevokesForeignKey), NotFound, "the key is not of the actor's tenant")
+	v.require(caveatsAllowKeys(actor, "write"), Forbidden, "a caveat forbids changing keys")
+	v.require(o.belongsToActorTenant(actor, key) || o.hasFault(RevokesForeignKey), NotFound, "the key belongs to another tenant")
 	service, ok := doc["service_owned"].(bool)
 	switch {
 	case !ok:
-		v.deny(Forbidden, "the path is not said")
+		v.deny(Forbidden, "service_owned is missing")
 	case service:
-		v.require(o.administersServiceKeys(actor, "write"), Forbidden, "the actor does not administer keys")
-		v.require(word(owner, "kind") == "SERVICE" || o.broken(RevokesHumanKey), Forbidden, "the key is not a service principal's")
+		v.require(o.administersServiceKeys(actor, "write"), Forbidden, "the actor may not manage the keys of service principals")
+		v.require(stringField(owner, "kind") == "SERVICE" || o.hasFault(RevokesHumanKey), Forbidden, "the key belongs to a person or an agent")
 	default:
 		v.require(holdsAsOwnInTenant(actor, "api_key.revoke"), Forbidden, "the permission is not held")
-		id, there := text(actor, "id")
-		v.require((there && word(owner, "id") == id) || o.broken(RevokesOthersKey), NotFound, "the key is another's")
+		id, present := nonEmptyField(actor, "id")
+		v.require((present && stringField(owner, "id") == id) || o.hasFault(RevokesOthersKey), NotFound, "the key belongs to another user")
 	}
-	return v.done()
+	return v.result()
 }

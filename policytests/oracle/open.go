@@ -5,11 +5,11 @@ package oracle
 func (o Oracle) Open(in any) Verdict {
 	doc := asObject(in)
 	actor := asObject(doc["actor"])
-	effect, module := word(doc, "effect"), word(doc, "module")
+	effect, module := stringField(doc, "effect"), stringField(doc, "module")
 
 	var v Verdict
-	v.require(setOf(texts(actor["effects"])...).has(effect) || o.broken(OpenIgnoresEffect), Forbidden, "the caveats leave no such effect")
-	v.require(setOf(texts(actor["modules"])...).has(module) || o.broken(OpenIgnoresModule), Forbidden, "the caveats leave no such module")
-	v.require(effect == "read" || yes(actor, "all_projects") || o.broken(OpenIgnoresProject), Forbidden, "a change outside of the project that the caveats leave")
-	return v.done()
+	v.require(setOf(stringsOf(actor["effects"])...).has(effect) || o.hasFault(OpenIgnoresEffect), Forbidden, "the caveats do not allow the effect")
+	v.require(setOf(stringsOf(actor["modules"])...).has(module) || o.hasFault(OpenIgnoresModule), Forbidden, "the caveats do not allow the module")
+	v.require(effect == "read" || isTrue(actor, "all_projects") || o.hasFault(OpenIgnoresProject), Forbidden, "with a project caveat, only reading is allowed")
+	return v.result()
 }

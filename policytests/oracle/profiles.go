@@ -10,37 +10,37 @@ var profiles = map[string]set{
 // ValidateProfile evaluates parapet.profiles.validate.
 func (o Oracle) ValidateProfile(in any) Verdict {
 	var v Verdict
-	o.profile(&v, asObject(asObject(in)["target"]))
-	return v.done()
+	o.requireProfile(&v, asObject(asObject(in)["target"]))
+	return v.result()
 }
 
-// profile requires that a service principal has exactly one GLOBAL role in the scope of the
-// tenant, with exactly the permissions of the registered profile.
-func (o Oracle) profile(v *Verdict, target object) {
-	if word(target, "kind") != "SERVICE" && !o.broken(ProfileOfHuman) {
+// requireProfile requires that a service principal has exactly one GLOBAL role in the scope
+// of the tenant, with exactly the permissions of the registered profile.
+func (o Oracle) requireProfile(v *Verdict, target object) {
+	if stringField(target, "kind") != "SERVICE" && !o.hasFault(ProfileOfHuman) {
 		// The specification does not define the error code of this denial.
-		v.deny(Conflict, "the target is no service principal")
-		v.deny(Forbidden, "the target is no service principal")
+		v.deny(Conflict, "the target is not a service principal")
+		v.deny(Forbidden, "the target is not a service principal")
 	}
-	want, registered := profiles[word(target, "integration_key")]
+	want, registered := profiles[stringField(target, "integration_key")]
 	v.require(registered, Conflict, "no profile is registered for the integration")
 	roles, _ := target["roles"].([]any)
-	one := len(roles) == 1 || (o.broken(ProfileTwoRoles) && len(roles) > 0)
-	v.require(one, Conflict, "not exactly one role")
-	if !one || !registered {
+	hasOneRole := len(roles) == 1 || (o.hasFault(ProfileTwoRoles) && len(roles) > 0)
+	v.require(hasOneRole, Conflict, "the service principal must have exactly one role")
+	if !hasOneRole || !registered {
 		return
 	}
 	role := asObject(roles[0])
-	v.require(word(role, "kind") == "GLOBAL" || o.broken(ProfileStandardRole), Conflict, "the role is not GLOBAL")
-	v.require(word(role, "scope") == "tenant" || o.broken(ProfileNarrowRole), Conflict, "the role is not held in the tenant")
+	v.require(stringField(role, "kind") == "GLOBAL" || o.hasFault(ProfileStandardRole), Conflict, "the role is not GLOBAL")
+	v.require(stringField(role, "scope") == "tenant" || o.hasFault(ProfileNarrowRole), Conflict, "the role's scope is not the tenant")
 	list, _ := role["grants"].([]any)
-	grants := setOf(texts(role["grants"])...)
-	exact := grants.equal(want) && len(texts(role["grants"])) == len(list)
+	grants := setOf(stringsOf(role["grants"])...)
+	exact := grants.equal(want) && len(stringsOf(role["grants"])) == len(list)
 	switch {
-	case o.broken(ProfileSubset):
-		exact = len(grants.both(want)) == len(grants)
-	case o.broken(ProfileSuperset):
-		exact = len(grants.both(want)) == len(want)
+	case o.hasFault(ProfileSubset):
+		exact = len(grants.intersect(want)) == len(grants)
+	case o.hasFault(ProfileSuperset):
+		exact = len(grants.intersect(want)) == len(want)
 	}
-	v.require(exact, Conflict, "the grants have drifted from the profile")
+	v.require(exact, Conflict, "the role's permissions differ from the profile")
 }

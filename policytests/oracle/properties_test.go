@@ -13,8 +13,8 @@ import (
 
 // request is a complete request: the caller's token and records, and the decision request.
 type request struct {
-	caller any
-	ask    map[string]any
+	caller   any
+	decision map[string]any
 }
 
 // allowed evaluates the subject and then the decision with the engine. A failed evaluation
@@ -24,9 +24,9 @@ func (r request) allowed(ctx context.Context, e *authz.Engine) bool {
 	if err != nil {
 		return false
 	}
-	ask := maps.Clone(r.ask)
-	ask["actor"] = actor
-	v, err := e.EvalRaw(ctx, "parapet/access/allow", ask)
+	decision := maps.Clone(r.decision)
+	decision["actor"] = actor
+	v, err := e.EvalRaw(ctx, "parapet/access/allow", decision)
 	return err == nil && v == true
 }
 
@@ -38,12 +38,12 @@ func allowedRequests(t *testing.T, e *authz.Engine, n int) []request {
 		if number > uint64(100*n) {
 			t.Fatalf("got %d allowed of %d drawn requests, want more", len(found), number)
 		}
-		d := at(*seed+1, number)
+		d := newDrawer(*seed+1, number)
 		caller := d.subjectInput()
 		actor := oracle.Oracle{}.Subject(caller)
-		ask := d.decisionFor(actor).(map[string]any)
-		delete(ask, "actor")
-		if r := (request{caller, ask}); r.allowed(t.Context(), e) {
+		decision := d.decisionFor(actor).(map[string]any)
+		delete(decision, "actor")
+		if r := (request{caller, decision}); r.allowed(t.Context(), e) {
 			found = append(found, r)
 		}
 	}
@@ -51,15 +51,16 @@ func allowedRequests(t *testing.T, e *authz.Engine, n int) []request {
 }
 
 // isWidening reports whether a missing field grants more: a caveat or an entry in role_scopes.
-func isWidening(p place) bool {
+func isWidening(p valuePath) bool {
 	return len(p) >= 3 && p[0] == "token" && (p[1] == "caveats" || p[1] == "role_scopes")
 }
 
-// TestAllow_DamagedRequestsAreDenied damages allowed requests: another tenant, an unknown
-// caveat, or a corrupted required field must deny. It tests the engine without the oracle.
-func TestAllow_DamagedRequestsAreDenied(t *testing.T) {
+// TestAllow_CorruptedRequestsAreDenied corrupts allowed requests: another tenant, an unknown
+// caveat, or a corrupted required field must cause a denial. It tests the engine without the
+// oracle.
+func TestAllow_CorruptedRequestsAreDenied(t *testing.T) {
 	t.Parallel()
-	e := engine(t)
+	e := newEngine(t)
 	requests := allowedRequests(t, e, max(*decisions/600, 8))
 	tried := struct {
 		sync.Mutex
@@ -67,30 +68,30 @@ func TestAllow_DamagedRequestsAreDenied(t *testing.T) {
 	}{}
 	parallel(len(requests), func(number int) {
 		r := requests[number]
-		foreign := request{r.caller, clone(r.ask).(map[string]any)}
-		foreign.ask["resource"].(map[string]any)["tenant"] = "e0000000-0000-4000-8000-000000000009"
+		foreign := request{r.caller, clone(r.decision).(map[string]any)}
+		foreign.decision["resource"].(map[string]any)["tenant"] = "e0000000-0000-4000-8000-000000000009"
 		if foreign.allowed(t.Context(), e) {
-			t.Errorf("got allow for a record of another tenant: %s %s", pretty(foreign.caller), pretty(foreign.ask))
+			t.Errorf("got allow for a record of another tenant: %s %s", toJSON(foreign.caller), toJSON(foreign.decision))
 		}
 		for _, caveat := range []any{"unknown", "", "Read-Only", "project:x", "module:x", 1, nil} {
-			narrowed := request{clone(r.caller), r.ask}
+			narrowed := request{clone(r.caller), r.decision}
 			token := narrowed.caller.(map[string]any)["token"].(map[string]any)
 			token["caveats"] = append(token["caveats"].([]any), caveat)
 			if narrowed.allowed(t.Context(), e) {
-				t.Errorf("got allow with the unknown caveat %v: %s %s", caveat, pretty(narrowed.caller), pretty(narrowed.ask))
+				t.Errorf("got allow with the unknown caveat %v: %s %s", caveat, toJSON(narrowed.caller), toJSON(narrowed.decision))
 			}
 		}
 		n := 0
 		for _, kind := range []string{"missing", "null", "number", "unknown"} {
-			for _, p := range placesOf(r.ask, nil) {
-				other := request{r.caller, change(clone(r.ask), p, spoilt(kind)).(map[string]any)}
+			for _, p := range pathsOf(r.decision, nil) {
+				other := request{r.caller, change(clone(r.decision), p, corruption(kind)).(map[string]any)}
 				n += requireDenial(t, e, other, p, kind)
 			}
-			for _, p := range placesOf(r.caller, nil) {
+			for _, p := range pathsOf(r.caller, nil) {
 				if kind == "missing" && isWidening(p) {
 					continue
 				}
-				other := request{change(clone(r.caller), p, spoilt(kind)), r.ask}
+				other := request{change(clone(r.caller), p, corruption(kind)), r.decision}
 				n += requireDenial(t, e, other, p, kind)
 			}
 		}
@@ -99,11 +100,12 @@ func TestAllow_DamagedRequestsAreDenied(t *testing.T) {
 		tried.Unlock()
 	})
 	if tried.n < len(requests) {
-		t.Errorf("got only %d denials of damaged requests", tried.n)
+		t.Errorf("got only %d denials of corrupted requests", tried.n)
 	}
 }
 
-func spoilt(kind string) func(any) (any, bool) {
+// corruption returns a function that replaces or removes a value, for the function change.
+func corruption(kind string) func(any) (any, bool) {
 	return func(any) (any, bool) {
 		switch kind {
 		case "missing":
@@ -117,28 +119,27 @@ func spoilt(kind string) func(any) (any, bool) {
 	}
 }
 
-// decisive are the fields without which no request is allowed. Other fields are required by
-// some requests only.
-var decisive = []string{
+// requiredFields are the fields that every allowed request has. Only some requests require
+// other fields.
+var requiredFields = []string{
 	"permission", "effect", "module", "resource", "resource.tenant", "token", "token.kind", "token.tenant", "token.caveats",
 	"tenant", "user", "user.id", "user.kind", "roles",
 }
 
-// requireDenial reports an allow without a decisive field, and counts the denials. It does not
-// replace the value of a field by an unknown string if the field can be any string; the
-// differential test covers such values.
-func requireDenial(t *testing.T, e *authz.Engine, r request, p place, kind string) int {
+// requireDenial returns 1 for a denial. An allow is an error only if the field at the path
+// is one of requiredFields.
+func requireDenial(t *testing.T, e *authz.Engine, r request, p valuePath, kind string) int {
 	t.Helper()
 	if !r.allowed(t.Context(), e) {
 		return 1
 	}
-	if slices.Contains(decisive, dotted(p)) {
-		t.Errorf("%s %s: got allow, want a denial: %s %s", dotted(p), kind, pretty(r.caller), pretty(r.ask))
+	if slices.Contains(requiredFields, dottedPath(p)) {
+		t.Errorf("%s %s: got allow, want a denial: %s %s", dottedPath(p), kind, toJSON(r.caller), toJSON(r.decision))
 	}
 	return 0
 }
 
-func dotted(p place) string {
+func dottedPath(p valuePath) string {
 	out := ""
 	for i, part := range p {
 		name, ok := part.(string)
@@ -156,29 +157,29 @@ func dotted(p place) string {
 // TestAllow_RemovingFieldsNeverAllowsDeniedRequest removes fields of denied requests.
 func TestAllow_RemovingFieldsNeverAllowsDeniedRequest(t *testing.T) {
 	t.Parallel()
-	e := engine(t)
+	e := newEngine(t)
 	parallel(max(*decisions/200, 40), func(number int) {
-		d := at(*seed+2, uint64(number))
+		d := newDrawer(*seed+2, uint64(number))
 		caller := d.subjectInput()
-		ask := d.decisionFor(oracle.Oracle{}.Subject(caller)).(map[string]any)
-		delete(ask, "actor")
-		r := request{caller, ask}
+		decision := d.decisionFor(oracle.Oracle{}.Subject(caller)).(map[string]any)
+		delete(decision, "actor")
+		r := request{caller, decision}
 		if r.allowed(t.Context(), e) {
 			return
 		}
-		for _, p := range placesOf(caller, nil) {
+		for _, p := range pathsOf(caller, nil) {
 			if isWidening(p) {
 				continue
 			}
-			less := request{change(clone(caller), p, spoilt("missing")), ask}
+			less := request{change(clone(caller), p, corruption("missing")), decision}
 			if less.allowed(t.Context(), e) {
-				t.Errorf("without %v: got allow, want a denial: %s %s", p, pretty(less.caller), pretty(less.ask))
+				t.Errorf("without %v: got allow, want a denial: %s %s", p, toJSON(less.caller), toJSON(less.decision))
 			}
 		}
-		for _, p := range placesOf(ask, nil) {
-			less := request{caller, change(clone(ask), p, spoilt("missing")).(map[string]any)}
+		for _, p := range pathsOf(decision, nil) {
+			less := request{caller, change(clone(decision), p, corruption("missing")).(map[string]any)}
 			if less.allowed(t.Context(), e) {
-				t.Errorf("without %v: got allow, want a denial: %s %s", p, pretty(less.caller), pretty(less.ask))
+				t.Errorf("without %v: got allow, want a denial: %s %s", p, toJSON(less.caller), toJSON(less.decision))
 			}
 		}
 	})
@@ -188,13 +189,13 @@ func TestAllow_RemovingFieldsNeverAllowsDeniedRequest(t *testing.T) {
 func TestCatalogue_EqualsOracle(t *testing.T) {
 	t.Parallel()
 	var names []string
-	for _, permission := range engine(t).Catalogue().Permissions {
+	for _, permission := range newEngine(t).Catalogue().Permissions {
 		names = append(names, permission.Name)
 		if want := oracle.IsPlatform(permission.Name); permission.Platform != want {
 			t.Errorf("%s: got platform %t in the catalogue, want %t", permission.Name, permission.Platform, want)
 		}
 	}
-	if own, want := engine(t).Catalogue().Own, oracle.OwnBy(); !maps.EqualFunc(own, want, slices.Equal) {
+	if own, want := newEngine(t).Catalogue().Own, oracle.OwnBy(); !maps.EqualFunc(own, want, slices.Equal) {
 		t.Errorf("relations of .own: got in the catalogue\n%v\nwant\n%v", own, want)
 	}
 	slices.Sort(names)

@@ -2,58 +2,59 @@ package oracle
 
 import "strings"
 
-// reach contains the scopes in which a role or a permission is held.
-type reach struct {
+// scopeSet is the set of scopes in which a role or a permission is held.
+type scopeSet struct {
 	tenant        bool
 	organisations set
 	projects      set
 }
 
-func newReach() reach { return reach{organisations: set{}, projects: set{}} }
+func newScopeSet() scopeSet { return scopeSet{organisations: set{}, projects: set{}} }
 
-func wide() reach {
-	r := newReach()
+// tenantScope returns the scope of the whole tenant.
+func tenantScope() scopeSet {
+	r := newScopeSet()
 	r.tenant = true
 	return r
 }
 
-func (r reach) nowhere() bool {
+func (r scopeSet) isEmpty() bool {
 	return !r.tenant && len(r.organisations) == 0 && len(r.projects) == 0
 }
 
-func (r reach) plus(other reach) reach {
-	sum := newReach()
+func (r scopeSet) union(other scopeSet) scopeSet {
+	sum := newScopeSet()
 	sum.tenant = r.tenant || other.tenant
-	sum.organisations.with(r.organisations).with(other.organisations)
-	sum.projects.with(r.projects).with(other.projects)
+	sum.organisations.addAll(r.organisations).addAll(other.organisations)
+	sum.projects.addAll(r.projects).addAll(other.projects)
 	return sum
 }
 
-// intersection returns the scopes that both contain. The intersection of an organisation
-// and a project is empty, because no scope names it.
-func (r reach) intersection(other reach) reach {
+// intersection returns the scopes that both sets contain. The intersection of an
+// organisation and a project is empty, because no scope names it.
+func (r scopeSet) intersection(other scopeSet) scopeSet {
 	switch {
 	case r.tenant:
 		return other
 	case other.tenant:
 		return r
 	}
-	both := newReach()
-	both.organisations = r.organisations.both(other.organisations)
-	both.projects = r.projects.both(other.projects)
+	both := newScopeSet()
+	both.organisations = r.organisations.intersect(other.organisations)
+	both.projects = r.projects.intersect(other.projects)
 	return both
 }
 
-func (r reach) document() object {
+func (r scopeSet) document() object {
 	return object{"tenant": r.tenant, "organisations": r.organisations.list(), "projects": r.projects.list()}
 }
 
 // caller is the parsed input of parapet.subject.subject.
 type caller struct {
-	kind, tokenKind    string
-	tokenTenant, there string
-	tenantType         string
-	token, stored      object
+	kind, tokenKind     string
+	tokenTenant, tenant string
+	tenantType          string
+	token, stored       object
 }
 
 // Subject evaluates parapet.subject.subject and returns the document that the schema of
@@ -63,19 +64,19 @@ func (o Oracle) Subject(in any) object {
 	doc := asObject(in)
 	user := asObject(doc["user"])
 	token := asObject(doc["token"])
-	id, tenant := word(user, "id"), word(doc, "tenant")
+	id, tenant := stringField(user, "id"), stringField(doc, "tenant")
 	if !uuid.MatchString(id) || !uuid.MatchString(tenant) {
 		return nil
 	}
 	c := caller{
-		kind: knownWord(user, "kind", principalKinds), tokenKind: knownWord(token, "kind", tokenKinds), tokenTenant: word(token, "tenant"),
-		there: tenant, tenantType: knownWord(doc, "tenant_type", tenantTypes), token: token, stored: asObject(doc["stored"]),
+		kind: knownWord(user, "kind", principalKinds), tokenKind: knownWord(token, "kind", tokenKinds), tokenTenant: stringField(token, "tenant"),
+		tenant: tenant, tenantType: knownWord(doc, "tenant_type", tenantTypes), token: token, stored: asObject(doc["stored"]),
 	}
 	held := o.effectiveRoles(c)
 	clearance := o.effectiveClearance(c)
 	roles := asObject(doc["roles"])
 	caveats := o.caveats(token["caveats"])
-	if caveats.denyAll() {
+	if caveats.deniesAll() {
 		roles = nil
 	}
 
@@ -85,15 +86,15 @@ func (o Oracle) Subject(in any) object {
 		"effects": caveats.effects.list(), "modules": caveats.modules.list(),
 		"all_projects": caveats.everyProject, "projects": caveats.projects.list(),
 	}
-	if organisation := word(user, "organisation"); uuid.MatchString(organisation) {
+	if organisation := stringField(user, "organisation"); uuid.MatchString(organisation) {
 		subject["organisation"] = organisation
 	}
 	o.addGrants(subject, held, roles, c.tenantType)
-	source := map[string]reach{}
+	source := map[string]scopeSet{}
 	switch {
-	case o.broken(StoredFromToken):
+	case o.hasFault(StoredFromToken):
 		source = held
-	case kindsAreKnown(c) && (c.tokenTenant == c.there || o.canLeaveTenant(c)):
+	case kindsAreKnown(c) && (c.tokenTenant == c.tenant || o.canLeaveTenant(c)):
 		source = storedRoles(c.stored)
 	}
 	subject["stored_permissions"] = o.storedPermissions(source, roles, c.tenantType).list()
@@ -104,43 +105,43 @@ func (o Oracle) Subject(in any) object {
 // effectiveRoles returns the roles that count. In its own tenant, an API key has the roles
 // that it was issued with, and a session those that are both in the token and on record. In
 // another tenant, only the roles on record count; a SERVICE principal has none there.
-func (o Oracle) effectiveRoles(c caller) map[string]reach {
+func (o Oracle) effectiveRoles(c caller) map[string]scopeSet {
 	if !kindsAreKnown(c) {
-		return map[string]reach{}
+		return map[string]scopeSet{}
 	}
 	snapshot, stored := o.snapshot(c.token), storedRoles(c.stored)
-	if c.tokenTenant != c.there {
-		if o.broken(ForeignTenantTrustsToken) {
+	if c.tokenTenant != c.tenant {
+		if o.hasFault(ForeignTenantTrustsToken) {
 			return snapshot
 		}
 		if !o.canLeaveTenant(c) {
-			return map[string]reach{}
+			return map[string]scopeSet{}
 		}
 		return stored
 	}
 	if c.tokenKind == "api_key" {
-		if o.broken(KeyReadsStored) {
+		if o.hasFault(KeyReadsStored) {
 			return stored
 		}
 		return snapshot
 	}
 	switch {
-	case o.broken(SessionIgnoresStored):
+	case o.hasFault(SessionIgnoresStored):
 		return snapshot
-	case o.broken(SessionIgnoresToken):
+	case o.hasFault(SessionIgnoresToken):
 		return stored
 	}
-	both := map[string]reach{}
+	both := map[string]scopeSet{}
 	for name, signed := range snapshot {
 		now, ok := stored[name]
 		if !ok {
 			continue
 		}
 		common := signed.intersection(now)
-		if o.broken(SessionWidensScope) {
-			common = signed.plus(now)
+		if o.hasFault(SessionWidensScope) {
+			common = signed.union(now)
 		}
-		if !common.nowhere() {
+		if !common.isEmpty() {
 			both[name] = common
 		}
 	}
@@ -151,10 +152,10 @@ func (o Oracle) effectiveClearance(c caller) string {
 	if !kindsAreKnown(c) {
 		return unclassified
 	}
-	signed, stored := o.claim(c.token["clearance"]), o.claim(c.stored["clearance"])
-	if c.tokenTenant != c.there {
+	signed, stored := o.clearanceOf(c.token["clearance"]), o.clearanceOf(c.stored["clearance"])
+	if c.tokenTenant != c.tenant {
 		switch {
-		case o.broken(ForeignTenantTrustsClearance):
+		case o.hasFault(ForeignTenantTrustsClearance):
 			return signed
 		case !o.canLeaveTenant(c):
 			return unclassified
@@ -162,19 +163,19 @@ func (o Oracle) effectiveClearance(c caller) string {
 		return stored
 	}
 	if c.tokenKind == "api_key" {
-		if o.broken(KeyReadsStoredClearance) {
+		if o.hasFault(KeyReadsStoredClearance) {
 			return stored
 		}
 		return signed
 	}
-	if Rank(stored) < Rank(signed) && !o.broken(SessionKeepsClearance) {
+	if Rank(stored) < Rank(signed) && !o.hasFault(SessionKeepsClearance) {
 		return stored
 	}
 	return signed
 }
 
-// kindsAreKnown reports whether the kinds of the principal and of the token are kindsAreKnown. Unknown kinds
-// have no permissions.
+// kindsAreKnown reports whether the kinds of the principal and of the token are known.
+// Unknown kinds have no permissions.
 func kindsAreKnown(c caller) bool {
 	return principalKinds.has(c.kind) && tokenKinds.has(c.tokenKind)
 }
@@ -187,7 +188,7 @@ var (
 
 // knownWord returns a field that is one of the known words, or "".
 func knownWord(o object, name string, known set) string {
-	if s := word(o, name); known.has(s) {
+	if s := stringField(o, name); known.has(s) {
 		return s
 	}
 	return ""
@@ -198,39 +199,39 @@ func (o Oracle) canLeaveTenant(c caller) bool {
 	if !uuid.MatchString(c.tokenTenant) {
 		return false // a token must name its tenant
 	}
-	if c.kind == "SERVICE" && !o.broken(ServiceLeavesItsTenant) {
+	if c.kind == "SERVICE" && !o.hasFault(ServiceLeavesItsTenant) {
 		return false
 	}
-	return c.tokenKind != "internal" || o.broken(InternalLeavesItsTenant)
+	return c.tokenKind != "internal" || o.hasFault(InternalLeavesItsTenant)
 }
 
 // snapshot reads the roles of a token. A role without an entry in role_scopes has the scope
 // of the tenant. Without role_scopes there are no roles.
-func (o Oracle) snapshot(token object) map[string]reach {
-	roles := map[string]reach{}
-	scopes, there := token["role_scopes"].(map[string]any)
-	if !there && !o.broken(MissingScopesAreWide) {
+func (o Oracle) snapshot(token object) map[string]scopeSet {
+	roles := map[string]scopeSet{}
+	scopes, present := token["role_scopes"].(map[string]any)
+	if !present && !o.hasFault(MissingScopesAreWide) {
 		return roles
 	}
-	for _, name := range texts(token["roles"]) {
+	for _, name := range stringsOf(token["roles"]) {
 		entry, narrowed := scopes[name]
 		if !narrowed {
-			roles[name] = wide()
+			roles[name] = tenantScope()
 			continue
 		}
-		r := newReach()
-		for _, scope := range texts(entry) {
-			if id, ok := after(scope, "project:"); ok {
+		r := newScopeSet()
+		for _, scope := range stringsOf(entry) {
+			if id, ok := cutUUID(scope, "project:"); ok {
 				r.projects.add(id)
 			}
-			if id, ok := after(scope, "organisation:"); ok {
+			if id, ok := cutUUID(scope, "organisation:"); ok {
 				r.organisations.add(id)
 			}
 		}
-		if r.nowhere() && o.broken(EmptyScopesAreWide) {
-			r = wide()
+		if r.isEmpty() && o.hasFault(EmptyScopesAreWide) {
+			r = tenantScope()
 		}
-		if !r.nowhere() {
+		if !r.isEmpty() {
 			roles[name] = r
 		}
 	}
@@ -238,8 +239,8 @@ func (o Oracle) snapshot(token object) map[string]reach {
 }
 
 // storedRoles reads the assignments on record.
-func storedRoles(stored object) map[string]reach {
-	roles := map[string]reach{}
+func storedRoles(stored object) map[string]scopeSet {
+	roles := map[string]scopeSet{}
 	assignments, _ := stored["assignments"].([]any)
 	for _, item := range assignments {
 		assignment := asObject(item)
@@ -247,10 +248,10 @@ func storedRoles(stored object) map[string]reach {
 		if !ok {
 			continue
 		}
-		r := newReach()
-		id := word(assignment, "id")
+		r := newScopeSet()
+		id := stringField(assignment, "id")
 		hasID := uuid.MatchString(id)
-		switch scope := word(assignment, "scope"); {
+		switch scope := stringField(assignment, "scope"); {
 		case scope == "tenant":
 			r.tenant = true
 		case scope == "organisation" && hasID:
@@ -261,23 +262,23 @@ func storedRoles(stored object) map[string]reach {
 			continue
 		}
 		if before, ok := roles[name]; ok {
-			r = r.plus(before)
+			r = r.union(before)
 		}
 		roles[name] = r
 	}
 	return roles
 }
 
-// addGrants adds the permissions of the roles: the scopes of each permission, the audit
-// scopes, and the lists of names.
-func (o Oracle) addGrants(subject object, held map[string]reach, roles object, tenantType string) {
-	plain, own, audit := map[string]reach{}, map[string]reach{}, map[string]reach{}
+// addGrants adds the permissions of the roles to the subject: grants and audit map each
+// permission to its scopes; roles, holds and permissions are lists of names.
+func (o Oracle) addGrants(subject object, roleScopes map[string]scopeSet, roles object, tenantType string) {
+	plain, own, audit := map[string]scopeSet{}, map[string]scopeSet{}, map[string]scopeSet{}
 	names, admin := set{}, false
 	permissions, holds := set{}, set{}
-	for role, where := range held {
+	for role, where := range roleScopes {
 		names.add(role)
 		admin = admin || administrativeRoles.has(role)
-		for _, permission := range texts(roles[role]) {
+		for _, permission := range stringsOf(roles[role]) {
 			if !o.grantable(permission, tenantType) {
 				continue
 			}
@@ -291,7 +292,7 @@ func (o Oracle) addGrants(subject object, held map[string]reach, roles object, t
 			}
 			bare, isOwn := strings.CutSuffix(permission, ".own")
 			switch {
-			case isOwn && o.broken(OwnGrantsAll):
+			case isOwn && o.hasFault(OwnGrantsAll):
 				plain[bare] = join(plain, bare, where)
 				holds.add(bare)
 			case isOwn:
@@ -309,7 +310,7 @@ func (o Oracle) addGrants(subject object, held map[string]reach, roles object, t
 	}
 	for permission, where := range own {
 		if grants[permission] == nil {
-			grants[permission] = newReach().document()
+			grants[permission] = newScopeSet().document()
 		}
 		asObject(grants[permission])["own"] = where.document()
 	}
@@ -322,31 +323,31 @@ func (o Oracle) addGrants(subject object, held map[string]reach, roles object, t
 	subject["holds"], subject["permissions"] = holds.list(), permissions.list()
 }
 
-func join(m map[string]reach, name string, where reach) reach {
+func join(m map[string]scopeSet, name string, where scopeSet) scopeSet {
 	if before, ok := m[name]; ok {
-		return before.plus(where)
+		return before.union(where)
 	}
-	return newReach().plus(where)
+	return newScopeSet().union(where)
 }
 
 // grantable reports whether a role can grant the permission: it is in the catalogue, and a
 // platform permission requires a PROGRAMME_OFFICE tenant.
 func (o Oracle) grantable(permission, tenantType string) bool {
 	if !catalogue.has(permission) {
-		return o.broken(UnknownPermissionGrants)
+		return o.hasFault(UnknownPermissionGrants)
 	}
-	return !platform.has(permission) || tenantType == "PROGRAMME_OFFICE" || o.broken(PlatformInStandardTenant)
+	return !platform.has(permission) || tenantType == "PROGRAMME_OFFICE" || o.hasFault(PlatformInStandardTenant)
 }
 
 // storedPermissions returns the permissions that the assignments on record grant in the
 // scope of the tenant, regardless of the token.
-func (o Oracle) storedPermissions(stored map[string]reach, roles object, tenantType string) set {
+func (o Oracle) storedPermissions(stored map[string]scopeSet, roles object, tenantType string) set {
 	names := set{}
 	for role, where := range stored {
-		if !where.tenant && !o.broken(StoredInAnyScope) {
+		if !where.tenant && !o.hasFault(StoredInAnyScope) {
 			continue
 		}
-		for _, permission := range texts(roles[role]) {
+		for _, permission := range stringsOf(roles[role]) {
 			if o.grantable(permission, tenantType) {
 				names.add(permission)
 			}

@@ -32,7 +32,7 @@ func (v *Verdict) require(ok bool, code, why string) {
 	}
 }
 
-func (v *Verdict) done() Verdict {
+func (v *Verdict) result() Verdict {
 	v.Allow = len(v.Codes) == 0
 	if !v.Allow {
 		v.Days = 0

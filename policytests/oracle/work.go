@@ -5,26 +5,27 @@ package oracle
 // that runs agents. Service principals cannot be assigned work.
 func (o Oracle) Give(in any) Verdict {
 	var v Verdict
-	o.fits(&v, asObject(in))
-	return v.done()
+	o.requireAssignable(&v, asObject(in))
+	return v.result()
 }
 
-func (o Oracle) fits(v *Verdict, doc object) {
+// requireAssignable requires that the candidate can be assigned the record.
+func (o Oracle) requireAssignable(v *Verdict, doc object) {
 	candidate := asObject(doc["candidate"])
-	v.require(o.ofTenant(doc) || o.broken(AssignsToOtherTenant), Validation, "the candidate is of the tenant")
-	v.require(activeMember(candidate) || o.broken(AssignsToSuspended), Validation, "the candidate is active")
+	v.require(o.isCandidateOfTenant(doc) || o.hasFault(AssignsToOtherTenant), Validation, "the candidate belongs to another tenant")
+	v.require(activeMember(candidate) || o.hasFault(AssignsToSuspended), Validation, "the candidate is not active")
 	kind := candidate["kind"]
-	v.require(kind == "HUMAN" || kind == "AGENT" || o.broken(AssignsToService), Validation, "a person or an agent")
+	v.require(kind == "HUMAN" || kind == "AGENT" || o.hasFault(AssignsToService), Validation, "a service principal cannot be assigned work")
 	o.requireSuitable(v, doc, Validation)
 }
 
-// requireSuitable requires that the candidate is suitable for the record; code is the error code of a
-// denial.
+// requireSuitable requires that the candidate is no guest customer, may be an agent in this
+// tenant, and has clearance for the record. A denial has the given error code.
 func (o Oracle) requireSuitable(v *Verdict, doc object, code string) {
 	candidate, resource := asObject(doc["candidate"]), asObject(doc["resource"])
-	v.require(!isGuest(candidate) || o.broken(AssignsToGuest), code, "no guest customer")
-	v.require(candidate["kind"] != "AGENT" || yes(candidate, "agents_allowed") || o.broken(AssignsToAgentInAnyTenant), code, "agents run here")
-	v.require(o.reads(readable(o.claim(candidate["clearance"])), resource["classification"]) || o.broken(AssignsWithoutClearance), code, "the candidate is cleared")
+	v.require(!isGuest(candidate) || o.hasFault(AssignsToGuest), code, "a guest customer cannot be assigned work")
+	v.require(candidate["kind"] != "AGENT" || isTrue(candidate, "agents_allowed") || o.hasFault(AssignsToAgentInAnyTenant), code, "the tenant does not run agents")
+	v.require(o.canRead(readable(o.clearanceOf(candidate["clearance"])), resource["classification"]) || o.hasFault(AssignsWithoutClearance), code, "the candidate has no clearance for the record")
 }
 
 // StartRun evaluates parapet.work.start_run: the agent must still be assignable to the
@@ -32,48 +33,49 @@ func (o Oracle) requireSuitable(v *Verdict, doc object, code string) {
 func (o Oracle) StartRun(in any) Verdict {
 	doc := asObject(in)
 	candidate, resource := asObject(doc["candidate"]), asObject(doc["resource"])
-	tenant, said := resource["tenant"].(string)
+	tenant, given := resource["tenant"].(string)
 	var v Verdict
-	v.require(candidate["kind"] == "AGENT" || o.broken(StartsRunOfPerson), Forbidden, "an agent runs")
-	v.require(said && candidate["tenant"] == tenant, Forbidden, "the agent is of the tenant")
-	v.require(activeMember(candidate) || o.broken(StartsRunOfSuspended), Forbidden, "the agent is active")
+	v.require(candidate["kind"] == "AGENT" || o.hasFault(StartsRunOfPerson), Forbidden, "the candidate is not an agent")
+	v.require(given && candidate["tenant"] == tenant, Forbidden, "the agent belongs to another tenant")
+	v.require(activeMember(candidate) || o.hasFault(StartsRunOfSuspended), Forbidden, "the agent is not active")
 	o.requireSuitable(&v, doc, Forbidden)
-	return v.done()
+	return v.result()
 }
 
-// may reports whether the actor may use the permission on the record, itself or by
+// isAllowed reports whether the actor may use the permission on the record, itself or by
 // delegation.
-func (o Oracle) may(permission, effect string, actor, resource any) bool {
-	ask := object{"permission": permission, "effect": effect, "module": "tracker", "actor": actor, "resource": resource}
-	return o.Allow(ask) || len(o.Behalf(ask)) > 0
+func (o Oracle) isAllowed(permission, effect string, actor, resource any) bool {
+	request := object{"permission": permission, "effect": effect, "module": "tracker", "actor": actor, "resource": resource}
+	return o.Allow(request) || len(o.Behalf(request)) > 0
 }
 
 // PromoteIssue evaluates parapet.work.promote_issue.
 func (o Oracle) PromoteIssue(in any) Verdict {
-	return o.withoutOwn(asObject(in), "issue.update", "write")
+	return o.requireWithoutOwn(asObject(in), "issue.update", "write")
 }
 
 // CountRecords evaluates parapet.work.count_records.
 func (o Oracle) CountRecords(in any) Verdict {
 	doc := asObject(in)
-	return o.withoutOwn(doc, word(doc, "permission"), "read")
+	return o.requireWithoutOwn(doc, stringField(doc, "permission"), "read")
 }
 
-// withoutOwn requires the permission without .own.
-func (o Oracle) withoutOwn(doc object, permission, effect string) Verdict {
-	nobodys := object{}
+// requireWithoutOwn requires the permission without .own: it decides about a copy of the
+// record without creator and owner.
+func (o Oracle) requireWithoutOwn(doc object, permission, effect string) Verdict {
+	withoutOwner := object{}
 	for name, value := range asObject(doc["resource"]) {
-		if (name != "creator" && name != "owner") || o.broken(OwnIsEnough) {
-			nobodys[name] = value
+		if (name != "creator" && name != "owner") || o.hasFault(OwnIsEnough) {
+			withoutOwner[name] = value
 		}
 	}
 	var v Verdict
-	v.require(o.isVisible(doc), NotFound, "what the actor may not know of is not there")
-	v.require(o.may(permission, effect, doc["actor"], nobodys), Forbidden, "the permission in full")
-	return v.done()
+	v.require(o.isVisible(doc), NotFound, "the record is not visible to the actor")
+	v.require(o.isAllowed(permission, effect, doc["actor"], withoutOwner), Forbidden, "the actor does not hold the permission without .own")
+	return v.result()
 }
 
-func (o Oracle) ofTenant(doc object) bool {
+func (o Oracle) isCandidateOfTenant(doc object) bool {
 	candidate := asObject(doc["candidate"])
 	return o.sameTenant(asObject(doc["actor"]), asObject(doc["resource"])) && candidate["tenant"] == asObject(doc["actor"])["tenant"]
 }
@@ -87,30 +89,30 @@ func activeMember(candidate object) bool {
 func isGuest(candidate object) bool {
 	roles, isList := candidate["roles"].([]any)
 	for _, role := range roles {
-		name, said := asObject(role)["name"].(string)
-		if !said || name == "Guest Customer" {
+		name, given := asObject(role)["name"].(string)
+		if !given || name == "Guest Customer" {
 			return true
 		}
 	}
 	return !isList
 }
 
-// mayActForOthers reports whether the actor holds tasks.update.any for the record, itself or by
-// delegation.
+// mayActForOthers reports whether the actor holds tasks.update.any for the record, itself or
+// by delegation.
 func (o Oracle) mayActForOthers(doc object) bool {
-	return o.may("tasks.update.any", "write", doc["actor"], doc["resource"])
+	return o.isAllowed("tasks.update.any", "write", doc["actor"], doc["resource"])
 }
 
-// isVisible reports whether the record is visible to the actor, reaches whether the caveats also
-// allow it.
+// isVisible reports whether the record is visible to the actor.
 func (o Oracle) isVisible(doc object) bool {
 	actor, resource := asObject(doc["actor"]), asObject(doc["resource"])
-	return o.sameTenant(actor, resource) && o.reads(setOf(texts(actor["readable"])...), resource["classification"])
+	return o.sameTenant(actor, resource) && o.canRead(setOf(stringsOf(actor["readable"])...), resource["classification"])
 }
 
+// isAccessible reports whether the record is visible and the caveats allow changing it.
 func (o Oracle) isAccessible(doc object) bool {
-	ask := object{"effect": "write", "module": "tracker"}
-	return o.isVisible(doc) && (o.withinCaveats(ask, asObject(doc["actor"]), asObject(doc["resource"])) || o.broken(RestrictedTokenEnds))
+	request := object{"effect": "write", "module": "tracker"}
+	return o.isVisible(doc) && (o.withinCaveats(request, asObject(doc["actor"]), asObject(doc["resource"])) || o.hasFault(RestrictedTokenEnds))
 }
 
 // ActAsAgent evaluates parapet.work.act_as_agent.
@@ -118,45 +120,46 @@ func (o Oracle) ActAsAgent(in any) Verdict {
 	doc := asObject(in)
 	candidate := asObject(doc["candidate"])
 	var v Verdict
-	v.require(o.mayActForOthers(doc) || o.broken(AnyoneActsForAgent), Forbidden, "acting for others")
-	v.require(candidate["kind"] == "AGENT" || o.broken(ActsForPerson), Validation, "an agent is spoken for")
-	o.fits(&v, doc)
-	return v.done()
+	v.require(o.mayActForOthers(doc) || o.hasFault(AnyoneActsForAgent), Forbidden, "the actor may not act for other users")
+	v.require(candidate["kind"] == "AGENT" || o.hasFault(ActsForPerson), Validation, "the candidate is not an agent")
+	o.requireAssignable(&v, doc)
+	return v.result()
 }
 
 // RaiseDecision evaluates parapet.work.raise_decision.
 func (o Oracle) RaiseDecision(in any) Verdict {
 	doc := asObject(in)
 	var v Verdict
-	v.require(o.isVisible(doc), NotFound, "what the actor may not know of is not there")
-	v.require(o.isAccessible(doc), Forbidden, "the token leaves it")
-	v.require(o.isActor(doc, "acting") || o.mayActForOthers(doc) || o.broken(AnyoneActsForAgent), Forbidden, "for oneself, or for others")
-	acting, said := doc["acting"].(string)
-	v.require((said && doc["assignee"] == acting) || o.broken(AnyoneRaisesDecision), Forbidden, "the assignee raises")
-	v.require(doc["category"] == "IN_PROGRESS" || o.broken(RaisesInAnyStatus), Conflict, "while it is in progress")
+	v.require(o.isVisible(doc), NotFound, "the record is not visible to the actor")
+	v.require(o.isAccessible(doc), Forbidden, "the caveats do not allow changing the record")
+	v.require(o.isActor(doc, "acting") || o.mayActForOthers(doc) || o.hasFault(AnyoneActsForAgent), Forbidden, "the actor may not act for other users")
+	acting, given := doc["acting"].(string)
+	v.require((given && doc["assignee"] == acting) || o.hasFault(AnyoneRaisesDecision), Forbidden, "only the assignee may raise a decision request")
+	v.require(doc["category"] == "IN_PROGRESS" || o.hasFault(RaisesInAnyStatus), Conflict, "the task is not in progress")
 	if o.isActor(doc, "acting") {
-		v.require(o.may("task.update", "write", doc["actor"], doc["resource"]) || o.broken(RaisesWithoutUpdate), Forbidden, "the assignee may change the task")
+		v.require(o.isAllowed("task.update", "write", doc["actor"], doc["resource"]) || o.hasFault(RaisesWithoutUpdate), Forbidden, "the assignee may not change the task")
 	}
-	return v.done()
+	return v.result()
 }
 
 // CancelDecision evaluates parapet.work.cancel_decision.
 func (o Oracle) CancelDecision(in any) Verdict {
-	return o.mayEnd(asObject(in), "raised_by", RaiserCannotCancel)
+	return o.requireUserOrUpdateAny(asObject(in), "raised_by", RaiserCannotCancel)
 }
 
 // ReleaseClaim evaluates parapet.work.release_claim.
 func (o Oracle) ReleaseClaim(in any) Verdict {
-	return o.mayEnd(asObject(in), "holder", HolderCannotRelease)
+	return o.requireUserOrUpdateAny(asObject(in), "holder", HolderCannotRelease)
 }
 
-// mayEnd requires that the actor is the user in the field, or holds tasks.update.any.
-func (o Oracle) mayEnd(doc object, who string, forgotten Fault) Verdict {
+// requireUserOrUpdateAny requires that the actor is the user in the field, or holds
+// tasks.update.any. An oracle with the fault ignores that the actor is the user.
+func (o Oracle) requireUserOrUpdateAny(doc object, field string, fault Fault) Verdict {
 	var v Verdict
-	v.require(o.isVisible(doc), NotFound, "what the actor may not know of is not there")
-	v.require(o.isAccessible(doc), Forbidden, "the token leaves it")
-	v.require((o.isActor(doc, who) && !o.broken(forgotten)) || o.mayActForOthers(doc), Forbidden, "one's own, or for others")
-	return v.done()
+	v.require(o.isVisible(doc), NotFound, "the record is not visible to the actor")
+	v.require(o.isAccessible(doc), Forbidden, "the caveats do not allow changing the record")
+	v.require((o.isActor(doc, field) && !o.hasFault(fault)) || o.mayActForOthers(doc), Forbidden, "the actor is another user and does not hold tasks.update.any")
+	return v.result()
 }
 
 // isActor reports whether a field names the actor.

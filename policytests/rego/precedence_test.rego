@@ -1,48 +1,48 @@
 package parapet.precedence_test
 
-test_access[note] if {
+test_access_precedence[note] if {
 	some note, pair in _pairs("access")
 	request := _request("access", pair)
 	verdict := data.parapet.access[pair.rule] with input as request
 	_denies_with(verdict, pair.first)
 }
 
-test_accounts[note] if {
+test_accounts_precedence[note] if {
 	some note, pair in _pairs("accounts")
 	request := _request("accounts", pair)
 	verdict := data.parapet.accounts[pair.rule] with input as request
 	_denies_with(verdict, pair.first)
 }
 
-test_delegations[note] if {
+test_delegations_precedence[note] if {
 	some note, pair in _pairs("delegations")
 	request := _request("delegations", pair)
 	verdict := data.parapet.delegations[pair.rule] with input as request
 	_denies_with(verdict, pair.first)
 }
 
-test_grants[note] if {
+test_grants_precedence[note] if {
 	some note, pair in _pairs("grants")
 	request := _request("grants", pair)
 	verdict := data.parapet.grants[pair.rule] with input as request
 	_denies_with(verdict, pair.first)
 }
 
-test_keys[note] if {
+test_keys_precedence[note] if {
 	some note, pair in _pairs("keys")
 	request := _request("keys", pair)
 	verdict := data.parapet.keys[pair.rule] with input as request
 	_denies_with(verdict, pair.first)
 }
 
-test_roles[note] if {
+test_roles_precedence[note] if {
 	some note, pair in _pairs("roles")
 	request := _request("roles", pair)
 	verdict := data.parapet.roles[pair.rule] with input as request
 	_denies_with(verdict, pair.first)
 }
 
-test_work[note] if {
+test_work_precedence[note] if {
 	some note, pair in _pairs("work")
 	request := _request("work", pair)
 	verdict := data.parapet.work[pair.rule] with input as request

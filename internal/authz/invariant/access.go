@@ -60,9 +60,9 @@ func checkBoolean(c *checker) {
 func effects() []string { return []string{"read", "write"} }
 
 func checkTenant(c *checker) {
-	standard := c.callerWithSample().with("tenant_type", "STANDARD").with("token/kind", "api_key")
+	standard := c.callerWithSamplePermissions().with("tenant_type", "STANDARD").with("token/kind", "api_key")
 	foreign := []object{ownRecord().with("tenant", tenantB), ownRecord().without("tenant")}
-	callers := []*caller{c.callerWithAll(), standard, standard.with("delegations", []any{delegation(c, "tenant")})}
+	callers := []*caller{c.callerWithAllPermissions(), standard, standard.with("delegations", []any{delegation(c, "tenant")})}
 	for _, cl := range callers {
 		permissions := c.permissions
 		if cl != callers[0] {
@@ -83,7 +83,7 @@ func checkTenant(c *checker) {
 }
 
 func checkActAs(c *checker) {
-	inOtherTenant := c.callerWithSample().with("token/tenant", tenantB)
+	inOtherTenant := c.callerWithSamplePermissions().with("token/tenant", tenantB)
 	callers := []*caller{
 		// These callers have the roles in the token, which belong to the other tenant.
 		inOtherTenant.with("stored/assignments", list()),
@@ -124,7 +124,7 @@ func clearances(cl *caller, tier any) []*caller {
 func checkClearance(c *checker) {
 	for above := 1; above < len(tiers); above++ {
 		// The next lower tier, and the values that count as the lowest tier.
-		below := c.callerWithAll().with("token/clearance", tiers[above-1])
+		below := c.callerWithAllPermissions().with("token/clearance", tiers[above-1])
 		for _, p := range c.permissions {
 			if p.audit() {
 				continue
@@ -134,7 +134,7 @@ func checkClearance(c *checker) {
 		}
 	}
 	few := []Permission{{Name: "tasks.read", Module: "tracker", Effect: "read"}, {Name: "task.delete", Module: "tracker", Effect: "write"}}
-	cl := c.callerWithSample()
+	cl := c.callerWithSamplePermissions()
 	for a, tier := range tiers {
 		for _, narrowed := range clearances(cl, tier) {
 			for _, classification := range tiers[a+1:] {
@@ -153,14 +153,14 @@ func checkClearance(c *checker) {
 
 func checkAuditClearance(c *checker) {
 	for _, name := range []string{"audit.read.own", "audit.read.organisation", "audit.read.tenant"} {
-		cl := callerWith(name)
+		cl := callerWithPermissions(name)
 		for _, requested := range []string{"audit.read", "audit.read.own", "audit.read.organisation", "audit.read.tenant", "audit.read.classified"} {
 			for _, classification := range append(tiers[1:], "unknown") {
 				c.requireDenial(access(cl, Permission{Name: requested, Module: "audit", Effect: "read"}, ownRecord().with("classification", classification)), "request/resource/classification", "caller/roles")
 			}
 		}
 	}
-	withoutAudit := c.callerWithSample().with("roles/Role", list("tasks.read", "role.assign", "decision_log.read", "events.read"))
+	withoutAudit := c.callerWithSamplePermissions().with("roles/Role", list("tasks.read", "role.assign", "decision_log.read", "events.read"))
 	for _, requested := range []string{"audit.read", "audit.read.own", "audit.read.tenant"} {
 		c.requireDenial(access(withoutAudit, Permission{Name: requested, Module: "audit", Effect: "read"}, ownRecord()), "caller/roles")
 	}
@@ -177,7 +177,7 @@ func checkSubject(c *checker) {
 // incompleteCallers returns callers that lack a part of their subject, or have it in a wrong form.
 // Fields in except are not changed.
 func (c *checker) incompleteCallers(except ...string) []*caller {
-	cl := c.callerWithSample()
+	cl := c.callerWithSamplePermissions()
 	out := []*caller{newCaller(object{})}
 	for _, path := range []string{"token", "token/kind", "token/caveats", "token/roles", "token/tenant", "tenant", "user", "user/id", "user/kind", "roles"} {
 		if slices.Contains(except, path) {
@@ -194,7 +194,7 @@ func checkInput(c *checker) {
 		{Name: "tasks.read", Module: "tracker", Effect: "read"}, {Name: "task.delete", Module: "tracker", Effect: "write"},
 		{Name: "tenant.create", Module: "identity", Effect: "write"}, {Name: "audit.read", Module: "audit", Effect: "read"},
 	}
-	cl := c.callerWithSample()
+	cl := c.callerWithSamplePermissions()
 	for _, p := range few {
 		base := access(cl, p, ownRecord())
 		for _, path := range []string{"permission", "effect", "module", "resource", "resource/tenant"} {
@@ -213,7 +213,7 @@ func checkInput(c *checker) {
 	}
 	for _, name := range []string{"", "unknown", "tasks.read ", "TASKS.READ", "tasks", "own", "*"} {
 		c.requireDenial(access(cl, Permission{Name: name, Module: "tracker", Effect: "read"}, ownRecord()), "request/permission")
-		c.requireDenial(access(callerWith(name), Permission{Name: name, Module: "tracker", Effect: "read"}, ownRecord()), "request/permission", "caller/roles")
+		c.requireDenial(access(callerWithPermissions(name), Permission{Name: name, Module: "tracker", Effect: "read"}, ownRecord()), "request/permission", "caller/roles")
 	}
 	for _, path := range []string{"roles/Role", "token/roles", "token/caveats"} {
 		for _, value := range []any{nil, 7, "unknown", "tasks.read", object{}, list("unknown")} {
@@ -235,7 +235,7 @@ func checkHidden(c *checker) {
 	if c.err != nil || !c.entrypoints[entryDenial] {
 		return
 	}
-	high, low := c.callerWithSample(), c.callerWithSample().with("token/clearance", "UNCLASSIFIED")
+	high, low := c.callerWithSamplePermissions(), c.callerWithSamplePermissions().with("token/clearance", "UNCLASSIFIED")
 	for _, p := range c.permissions {
 		c.requireHidden(access(high, p, ownRecord().with("tenant", tenantB)), "request/resource/tenant")
 		if !p.audit() {

@@ -32,7 +32,7 @@ func (c *checker) accountChangeRequest(cl *caller) object {
 		"account": object{
 			"id": colleague, "kind": "HUMAN", "status": "ACTIVE", "home": tenantA, "has_password": true, "address_confirmed": true,
 		},
-		"holdings":             []any{c.holding(tenantA, cl), c.holding(tenantB, inTenantB)},
+		"holdings":             []any{c.newHolding(tenantA, cl), c.newHolding(tenantB, inTenantB)},
 		"roles":                []any{object{"name": "Member", "scope": "tenant"}},
 		"other_administrators": 0,
 		"home_administered":    true,
@@ -42,7 +42,7 @@ func (c *checker) accountChangeRequest(cl *caller) object {
 	}
 }
 
-func (c *checker) holding(tenant string, cl *caller) object {
+func (c *checker) newHolding(tenant string, cl *caller) object {
 	h := object{
 		"tenant": tenant, "membership": "ACTIVE", "clearance": "INTERNAL", "caller_membership": "ACTIVE",
 		"grants": []any{object{"permissions": list("task.delete"), "scope": "tenant"}}, "delegations": list(),
@@ -54,7 +54,7 @@ func (c *checker) holding(tenant string, cl *caller) object {
 }
 
 // accountRequests returns queries about grants, roles and accounts that allow
-// callerWithSample.
+// callerWithSamplePermissions.
 func (c *checker) accountRequests(cl *caller) []query {
 	request := c.accountChangeRequest(cl)
 	agent := request.withPath("account/kind", "AGENT")
@@ -76,7 +76,7 @@ func (c *checker) accountRequests(cl *caller) []query {
 // roles/unassign, which depends only on the role: whether the caller has role.assign is
 // decided separately.
 func checkNoSubject(c *checker) {
-	cl := c.callerWithSample()
+	cl := c.callerWithSamplePermissions()
 	for _, q := range append(c.accountRequests(cl), allowedVerdicts(cl)...) {
 		if q.entry == unassignRole {
 			continue
@@ -91,13 +91,13 @@ func checkNoSubject(c *checker) {
 
 // checkGrantAuthority grants permissions that the caller does not hold.
 func checkGrantAuthority(c *checker) {
-	cl := c.callerWithSample()
+	cl := c.callerWithSamplePermissions()
 	for _, p := range c.set.Permissions() {
 		held := "role.assign"
 		if p.Name == held {
 			held = "user.update"
 		}
-		without := callerWith(held)
+		without := callerWithPermissions(held)
 		c.requireDenial(query{without, grantAuthority, grantRequest(p.Name)}, "caller/roles", "request/grants")
 		c.requireDenial(query{without, grantAuthority, grantRequest(held, p.Name)}, "caller/roles", "request/grants")
 		c.requireDenial(query{without, grantToRole, addPermissionRequest(p.Name)}, "caller/roles", "request/permission")
@@ -119,7 +119,7 @@ func checkGrantAuthority(c *checker) {
 		c.requireDenial(query{grantor, grantToRole, addPermissionRequest(permission)}, "caller", "request/permission")
 	}
 	for _, scope := range []string{"project", "organisation", "unknown"} {
-		c.requireDenial(query{callerWith(permission + ".own"), grantAuthority, grantRequest().with("grants", []any{object{"permissions": list(permission), "scope": scope, "id": project}})}, "caller/roles", "request/grants")
+		c.requireDenial(query{callerWithPermissions(permission + ".own"), grantAuthority, grantRequest().with("grants", []any{object{"permissions": list(permission), "scope": scope, "id": project}})}, "caller/roles", "request/grants")
 	}
 	for _, grants := range []any{nil, 7, "unknown", []any{nil}, []any{object{"scope": "tenant"}}} {
 		c.requireDenial(query{cl, grantAuthority, grantRequest().with("grants", grants)}, "request/grants")
@@ -135,12 +135,12 @@ func checkGrantAuthority(c *checker) {
 // own.
 func checkGrantClearance(c *checker) {
 	for i, own := range tiers {
-		cl := c.callerWithSample().with("token/clearance", own)
+		cl := c.callerWithSamplePermissions().with("token/clearance", own)
 		for _, tier := range tiers[i+1:] {
 			c.requireDenial(query{cl, grantAuthority, grantRequest().withPath("clearance/to", tier)}, "caller/token/clearance", "request/clearance")
 		}
 		if i > 0 {
-			c.requireDenial(query{c.callerWithSample(), grantAuthority, grantRequest().withPath("recipient/id", user).withPath("clearance/to", own)}, "request/clearance", "request/recipient")
+			c.requireDenial(query{c.callerWithSamplePermissions(), grantAuthority, grantRequest().withPath("recipient/id", user).withPath("clearance/to", own)}, "request/clearance", "request/recipient")
 		}
 	}
 }
@@ -148,10 +148,10 @@ func checkGrantClearance(c *checker) {
 // checkAccount changes accounts that hold more than the caller, or whose home is another
 // tenant.
 func checkAccount(c *checker) {
-	cl := callerWith("task.delete", "user.update", "membership.update")
+	cl := callerWithPermissions("task.delete", "user.update", "membership.update")
 	base := c.accountChangeRequest(cl)
 	more := []any{object{"permissions": list("task.delete", "role.assign"), "scope": "tenant"}}
-	inTenantA, inTenantB := c.holding(tenantA, cl), c.holding(tenantB, newCaller(cl.input.with("tenant", tenantB)))
+	inTenantA, inTenantB := c.newHolding(tenantA, cl), c.newHolding(tenantB, newCaller(cl.input.with("tenant", tenantB)))
 	var exceeding []any
 	for _, change := range []func(object) object{
 		func(h object) object { return h.with("grants", more) },
@@ -165,8 +165,8 @@ func checkAccount(c *checker) {
 	} {
 		exceeding = append(exceeding, []any{change(inTenantA), inTenantB}, []any{inTenantA, change(inTenantB)})
 	}
-	low := callerWith("task.delete").with("token/clearance", "UNCLASSIFIED").with("stored/clearance", "UNCLASSIFIED")
-	exceeding = append(exceeding, []any{c.holding(tenantA, low), inTenantB}, []any{inTenantA, inTenantA.with("tenant", tenantB)}, []any{inTenantB}, list(), nil)
+	low := callerWithPermissions("task.delete").with("token/clearance", "UNCLASSIFIED").with("stored/clearance", "UNCLASSIFIED")
+	exceeding = append(exceeding, []any{c.newHolding(tenantA, low), inTenantB}, []any{inTenantA, inTenantA.with("tenant", tenantB)}, []any{inTenantB}, list(), nil)
 	for _, holdings := range exceeding {
 		request := base.with("holdings", holdings)
 		for _, rule := range []string{"change_address", "activate", "restore_membership"} {
@@ -202,7 +202,7 @@ func checkAccount(c *checker) {
 // checkOwnAccount suspends, removes and restores the caller itself, and removes the last
 // administrator.
 func checkOwnAccount(c *checker) {
-	cl := c.callerWithSample()
+	cl := c.callerWithSamplePermissions()
 	base := c.accountChangeRequest(cl)
 	for _, id := range []any{user, nil, 7} {
 		for _, rule := range []string{"suspend", "stop_membership", "restore_membership"} {
@@ -229,12 +229,12 @@ func checkOwnAccount(c *checker) {
 // and gives other roles the names of default roles.
 func checkRoleNames(c *checker) {
 	names := list("Admin", "PLATFORM_ADMIN")
-	named := callerWith("tasks.read").with("token/roles", names).with("roles", object{"Admin": list("tasks.read"), "PLATFORM_ADMIN": list()}).
+	named := callerWithPermissions("tasks.read").with("token/roles", names).with("roles", object{"Admin": list("tasks.read"), "PLATFORM_ADMIN": list()}).
 		with("stored/assignments", []any{object{"role": names[0], "scope": "tenant"}, object{"role": names[1], "scope": "tenant"}})
-	for _, cl := range []*caller{named, callerWith("tasks.read", "role.read", "user.update"), newCaller(object{})} {
+	for _, cl := range []*caller{named, callerWithPermissions("tasks.read", "role.read", "user.update"), newCaller(object{})} {
 		c.requireDenial(query{cl, accountsEntry + "administrator_notifications", object{}}, "caller")
 	}
-	cl := c.callerWithSample()
+	cl := c.callerWithSamplePermissions()
 	desk := object{"name": "Desk", "kind": "STANDARD"}
 	for _, spelling := range []any{"admin", "guestcustomer", "platform_admin", "wiki:page:write", nil, 7} {
 		c.requireDenial(query{cl, "parapet/roles/create", object{"spelling": spelling}}, "request")

@@ -81,14 +81,18 @@ func (cl *caller) with(path string, value any) *caller {
 // without returns a caller without the value at the path.
 func (cl *caller) without(path string) *caller { return newCaller(cl.input.withoutPath(path)) }
 
-// callerWithAll returns a person whose session and records grant every permission in the
+// callerWithAllPermissions returns a person whose session and records grant every permission in the
 // scope of the tenant, with the highest clearance, in a programme office. A denial therefore
 // has a reason other than a missing permission.
-func (c *checker) callerWithAll() *caller { return callerWith(namesOf(c.permissions)...) }
+func (c *checker) callerWithAllPermissions() *caller {
+	return callerWithPermissions(namesOf(c.permissions)...)
+}
 
-// callerWithSample returns the same person with only the permissions in c.sample, which is
+// callerWithSamplePermissions returns the same person with only the permissions in c.sample, which is
 // faster to evaluate.
-func (c *checker) callerWithSample() *caller { return callerWith(namesOf(c.sample)...) }
+func (c *checker) callerWithSamplePermissions() *caller {
+	return callerWithPermissions(namesOf(c.sample)...)
+}
 
 // essential are the permissions that the rules of other packages require.
 var essential = []string{
@@ -104,8 +108,8 @@ func namesOf(permissions []Permission) []string {
 	return names
 }
 
-// callerWith returns the same person with only these permissions.
-func callerWith(permissions ...string) *caller {
+// callerWithPermissions returns the same person with only these permissions.
+func callerWithPermissions(permissions ...string) *caller {
 	return newCaller(object{
 		"token": object{
 			"kind": "session", "tenant": tenantA, "roles": list("Role"), "role_scopes": object{}, "clearance": "SECRET", "caveats": list(),
@@ -120,9 +124,9 @@ func callerWith(permissions ...string) *caller {
 	})
 }
 
-// record returns an unclassified record of the tenant that the caller neither created nor
-// owns.
-func record() object {
+// otherUsersRecord returns an unclassified record of the tenant that the caller neither
+// created nor owns.
+func otherUsersRecord() object {
 	return object{
 		"type": "record", "id": recordID, "tenant": tenantA, "organisation": organisation, "project": project,
 		"creator": colleague, "owner": colleague, "classification": "UNCLASSIFIED",
@@ -130,7 +134,7 @@ func record() object {
 }
 
 // ownRecord returns a record that the caller created and owns.
-func ownRecord() object { return record().with("creator", user).with("owner", user) }
+func ownRecord() object { return otherUsersRecord().with("creator", user).with("owner", user) }
 
 // access returns a decision request for one record.
 func access(cl *caller, p Permission, resource object) query {
@@ -152,9 +156,9 @@ func effectOf(name string) string {
 // platformPermissions are the permissions that administer other tenants.
 var platformPermissions = []string{"tenant.create", "tenant.disable", "tenant.enable", "tenant.list"}
 
-// required returns the permissions that the program uses by name, in case they are missing
-// in the catalogue.
-func required() []Permission {
+// requiredPermissions returns the permissions that the program uses by name. The catalogue
+// may lack them.
+func requiredPermissions() []Permission {
 	names := map[string]string{
 		"api_key.issue": "identity", "api_key.issue_for_service": "identity", "role.assign": "identity", "user.update": "identity",
 		"task.delete": "tracker", "issue.update": "tracker", "time_entries.read": "tracker", "task.update": "tracker", "tasks.read": "tracker", "tasks.update.any": "tracker", "project.delete": "tracker",

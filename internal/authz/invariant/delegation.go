@@ -26,7 +26,7 @@ func delegation(c *checker, scope string) object {
 
 // delegated returns a caller whose only permissions come from the delegation.
 func (c *checker) delegated(d object) *caller {
-	return c.callerWithSample().with("token/roles", list()).with("stored/assignments", list()).with("delegations", []any{d})
+	return c.callerWithSamplePermissions().with("token/roles", list()).with("stored/assignments", list()).with("delegations", []any{d})
 }
 
 func checkDelegation(c *checker) {
@@ -75,7 +75,7 @@ func checkDelegation(c *checker) {
 		c.delegated(tenantWide.withoutPath("delegator/clearance")),
 	)
 	// A record of the delegator, above the lowest clearance.
-	delegatedRecord := record().with("classification", "INTERNAL")
+	delegatedRecord := otherUsersRecord().with("classification", "INTERNAL")
 	for _, cl := range callers {
 		for _, p := range c.sample {
 			c.requireDenial(access(cl, p, delegatedRecord), "caller/delegations", "caller/token", "caller/stored", "request/resource", "request/permission")
@@ -107,11 +107,11 @@ func checkDelegation(c *checker) {
 	}
 }
 
-// newDelegationRequest returns a request for a delegation that callerWithSample may create.
+// newDelegationRequest returns a request for a delegation that callerWithSamplePermissions may create.
 func newDelegationRequest() object {
 	grants := []any{object{"name": "Role", "kind": "STANDARD", "scope": "tenant", "grants": list("task.update", "tasks.read", "role.assign")}}
 	return object{
-		"resource":    record(),
+		"resource":    otherUsersRecord(),
 		"delegator":   candidate("HUMAN").with("id", user).with("roles", grants),
 		"delegate":    candidate("HUMAN"),
 		"permissions": list("task.update"),
@@ -126,7 +126,7 @@ const (
 )
 
 func checkDelegationRequest(c *checker) {
-	cl := c.callerWithSample()
+	cl := c.callerWithSamplePermissions()
 	good := newDelegationRequest()
 	bad := []object{
 		good.with("permissions", list()), good.without("permissions"), good.with("permissions", "task.update"), good.with("permissions", list("role.assign")),

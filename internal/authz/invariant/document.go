@@ -59,23 +59,23 @@ func wrongTypes() []any {
 	return []any{nil, 7, []any{}, []any{nil}, object{}, object{"x": nil}}
 }
 
-// shrink removes fields from the request as long as the decision stays wrong.
-func (c *checker) shrink(q query, keep []string) query {
+// minimise removes fields from the request as long as the decision stays wrong.
+func (c *checker) minimise(q query, keep []string) query {
 	keep = append(keep, "caller/user/id", "caller/user", "caller/tenant")
 	for again := true; again; {
 		again = false
 		if q.caller != nil {
 			for _, path := range paths(q.caller.input, "caller") {
-				smaller := query{newCaller(removed(q.caller.input, strings.TrimPrefix(path, "caller/"))), q.entry, q.request}
-				if !kept(path, keep) && c.stillWrong(smaller) {
+				smaller := query{newCaller(removePath(q.caller.input, strings.TrimPrefix(path, "caller/"))), q.entry, q.request}
+				if !overlapsAny(path, keep) && c.stillWrong(smaller) {
 					q, again = smaller, true
 					break
 				}
 			}
 		}
 		for _, path := range paths(q.request, "request") {
-			smaller := query{q.caller, q.entry, removed(q.request, strings.TrimPrefix(path, "request/"))}
-			if !kept(path, keep) && c.stillWrong(smaller) {
+			smaller := query{q.caller, q.entry, removePath(q.request, strings.TrimPrefix(path, "request/"))}
+			if !overlapsAny(path, keep) && c.stillWrong(smaller) {
 				q, again = smaller, true
 				break
 			}
@@ -84,15 +84,15 @@ func (c *checker) shrink(q query, keep []string) query {
 	return q
 }
 
-// kept reports whether the path is one of keep, contains one or is part of one.
-func kept(path string, keep []string) bool {
+// overlapsAny reports whether the path is one of keep, contains one or is part of one.
+func overlapsAny(path string, keep []string) bool {
 	return slices.ContainsFunc(keep, func(k string) bool {
 		return k == path || strings.HasPrefix(k, path+"/") || strings.HasPrefix(path, k+"/")
 	})
 }
 
 func (c *checker) stillWrong(q query) bool {
-	problem := c.problem(q)
+	problem := c.describeProblem(q)
 	wrong := problem != "" && c.err == nil
 	c.err = nil
 	return wrong
@@ -119,19 +119,19 @@ func paths(value any, parent string) []string {
 	return append(outer, nested...)
 }
 
-// removed returns a copy of the document without the value at the path.
-func removed(o object, path string) object {
-	out, _ := without(o, strings.Split(path, "/")).(object)
+// removePath returns a copy of the document without the value at the path.
+func removePath(o object, path string) object {
+	out, _ := deletePath(o, strings.Split(path, "/")).(object)
 	return out
 }
 
-func without(value any, path []string) any {
+func deletePath(value any, path []string) any {
 	switch value := value.(type) {
 	case object:
 		if len(path) == 1 {
 			return value.without(path[0])
 		}
-		return value.with(path[0], without(value[path[0]], path[1:]))
+		return value.with(path[0], deletePath(value[path[0]], path[1:]))
 	case []any:
 		i, err := strconv.Atoi(path[0])
 		if err != nil || i >= len(value) {
@@ -141,7 +141,7 @@ func without(value any, path []string) any {
 		if len(path) == 1 {
 			return slices.Delete(out, i, i+1)
 		}
-		out[i] = without(out[i], path[1:])
+		out[i] = deletePath(out[i], path[1:])
 		return out
 	}
 	return value

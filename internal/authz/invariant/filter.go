@@ -6,11 +6,11 @@ import "fmt"
 // in every attribute that a rule can read.
 func checkFilter(c *checker) {
 	callers := []*caller{
-		c.callerWithAll().with("tenant_type", "STANDARD").with("token/clearance", "INTERNAL").with("token/caveats", list("read-only")),
-		c.callerWithSample().with("token/caveats", list("project:"+project)),
-		c.callerWithSample().with("token/caveats", list("module:tracker")),
-		c.callerWithSample().with("token/caveats", list("unknown")),
-		c.callerWithSample().with("token/clearance", "INTERNAL"),
+		c.callerWithAllPermissions().with("tenant_type", "STANDARD").with("token/clearance", "INTERNAL").with("token/caveats", list("read-only")),
+		c.callerWithSamplePermissions().with("token/caveats", list("project:"+project)),
+		c.callerWithSamplePermissions().with("token/caveats", list("module:tracker")),
+		c.callerWithSamplePermissions().with("token/caveats", list("unknown")),
+		c.callerWithSamplePermissions().with("token/clearance", "INTERNAL"),
 		c.scoped("project", project), c.scoped("organisation", organisation),
 		c.delegated(delegation(c, "project")),
 	}
@@ -18,7 +18,7 @@ func checkFilter(c *checker) {
 	for _, tenant := range []string{tenantA, tenantB, ""} {
 		for _, classification := range []string{"UNCLASSIFIED", "SECRET"} {
 			for _, projectAndCreator := range [][2]string{{project, user}, {otherProject, stranger}} {
-				row := record().with("classification", classification).with("project", projectAndCreator[0]).with("creator", projectAndCreator[1]).with("owner", stranger).with("organisation", otherOrg)
+				row := otherUsersRecord().with("classification", classification).with("project", projectAndCreator[0]).with("creator", projectAndCreator[1]).with("owner", stranger).with("organisation", otherOrg)
 				if tenant == "" {
 					row = row.without("tenant")
 				} else {
@@ -29,8 +29,8 @@ func checkFilter(c *checker) {
 		}
 	}
 	rows = append(rows,
-		record().without("classification"), record().without("project").without("organisation"), record().without("creator").with("owner", user),
-		record().with("type", "initiative").with("id", initiative).without("project"),
+		otherUsersRecord().without("classification"), otherUsersRecord().without("project").without("organisation"), otherUsersRecord().without("creator").with("owner", user),
+		otherUsersRecord().with("type", "initiative").with("id", initiative).without("project"),
 	)
 	for _, cl := range callers {
 		actor := cl.actor(c)
@@ -71,7 +71,7 @@ func (c *checker) compare(cl *caller, p Permission, row object) {
 	q := access(cl, p, row)
 	allowed, _ := decision(entryAllow, c.eval(entryAllow, c.input(q)))
 	if !allowed && c.err == nil && cl.delegates() {
-		allowed = c.problem(q) != ""
+		allowed = c.describeProblem(q) != ""
 	}
 	if !allowed && c.err == nil {
 		c.err = &Violation{Invariant: c.current, Entrypoint: entryAllow, Problem: "denies what the list filter passes", Counterexample: q.String()}

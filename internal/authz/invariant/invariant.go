@@ -117,13 +117,13 @@ func (i Invariant) Check(ctx context.Context, set Set) (Report, error) {
 // nothing. A test expects that the embedded policies deny none.
 func Denied(ctx context.Context, set Set) ([]string, error) {
 	c := newChecker(ctx, set)
-	cl := c.callerWithSample()
+	cl := c.callerWithSamplePermissions()
 	var out []string
 	queries := append(append(allowedVerdicts(cl), c.accountRequests(cl)...),
-		access(c.callerWithAll(), Permission{Name: "task.delete", Module: "tracker", Effect: "write"}, ownRecord()),
-		access(c.delegated(delegation(c, "tenant")), Permission{Name: "task.delete", Module: "tracker", Effect: "write"}, record()),
-		query{cl, assignWork, object{"resource": record(), "candidate": candidate("HUMAN")}},
-		query{entry: startRun, request: object{"resource": record(), "candidate": candidate("AGENT")}},
+		access(c.callerWithAllPermissions(), Permission{Name: "task.delete", Module: "tracker", Effect: "write"}, ownRecord()),
+		access(c.delegated(delegation(c, "tenant")), Permission{Name: "task.delete", Module: "tracker", Effect: "write"}, otherUsersRecord()),
+		query{cl, assignWork, object{"resource": otherUsersRecord(), "candidate": candidate("HUMAN")}},
+		query{entry: startRun, request: object{"resource": otherUsersRecord(), "candidate": candidate("AGENT")}},
 		query{cl, listKeys, object{"service_owned": false}},
 		query{entry: "parapet/profiles/validate", request: object{"target": wikiSync()}},
 		query{entry: "parapet/actas/verdict", request: object{
@@ -131,7 +131,7 @@ func Denied(ctx context.Context, set Set) ([]string, error) {
 		}},
 	)
 	for _, q := range queries {
-		if c.problem(q) == "" {
+		if c.describeProblem(q) == "" {
 			out = append(out, q.String())
 		}
 	}
@@ -201,13 +201,13 @@ func newChecker(ctx context.Context, set Set) *checker {
 		c.permissions = append(c.permissions, p)
 		known[p.Name] = true
 	}
-	for _, p := range required() {
+	for _, p := range requiredPermissions() {
 		if !known[p.Name] {
 			c.permissions = append(c.permissions, p)
 		}
 	}
 	kinds := map[string]bool{}
-	for _, p := range append(required(), c.permissions...) {
+	for _, p := range append(requiredPermissions(), c.permissions...) {
 		kind := fmt.Sprint(p.Module, p.Effect, p.Platform, p.audit(), strings.HasSuffix(p.Name, ".own"))
 		if !kinds[kind] || slices.Contains(essential, p.Name) {
 			kinds[kind] = true
@@ -237,14 +237,14 @@ func (c *checker) requireDenial(q query, keep ...string) {
 		return
 	}
 	c.decisions++
-	if problem := c.problem(q); problem != "" && c.err == nil {
+	if problem := c.describeProblem(q); problem != "" && c.err == nil {
 		c.reportViolation(q, problem, keep)
 	}
 }
 
 // reportViolation reports the smallest input with the wrong decision.
 func (c *checker) reportViolation(q query, problem string, keep []string) {
-	q = c.shrink(q, keep)
+	q = c.minimise(q, keep)
 	text := q.String()
 	c.err = &Violation{Invariant: c.current, Entrypoint: q.entry, Problem: problem, Counterexample: text}
 }
@@ -256,8 +256,8 @@ func (c *checker) reportDataFault(path, sentence string) {
 	}
 }
 
-// problem describes what is wrong with the result. It returns "" for a denial.
-func (c *checker) problem(q query) string {
+// describeProblem describes what is wrong with the result. It returns "" for a denial.
+func (c *checker) describeProblem(q query) string {
 	value := c.eval(q.entry, c.input(q))
 	if c.err != nil {
 		return ""

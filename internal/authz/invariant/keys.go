@@ -67,7 +67,7 @@ func checkProfile(c *checker) {
 			}
 		}
 	}
-	cl := c.callerWithSample()
+	cl := c.callerWithSamplePermissions()
 	for _, target := range c.mismatchedPrincipals() {
 		c.requireDenial(query{entry: "parapet/profiles/validate", request: object{"target": target}}, "request/target")
 		c.requireDenial(query{cl, issueService, object{"target": target, "settings": object{}}}, "request/target")
@@ -75,7 +75,9 @@ func checkProfile(c *checker) {
 }
 
 // issuer returns a caller with the permissions for operations about keys.
-func (c *checker) issuer() *caller { return c.callerWithSample().with("tenant_type", "STANDARD") }
+func (c *checker) issuer() *caller {
+	return c.callerWithSamplePermissions().with("tenant_type", "STANDARD")
+}
 
 const (
 	issueService = "parapet/keys/issue_service"

@@ -7,7 +7,7 @@ import (
 
 // checkGrant uses permissions that no role of the caller grants in the scope of the record.
 func checkGrant(c *checker) {
-	withoutPermissions := c.callerWithAll().with("roles/Role", list())
+	withoutPermissions := c.callerWithAllPermissions().with("roles/Role", list())
 	outOfScope := map[string]*caller{}
 	outOfScope["project"] = c.scoped("project", project)
 	outOfScope["organisation"] = c.scoped("organisation", organisation)
@@ -24,8 +24,8 @@ func checkGrant(c *checker) {
 	}
 	// A session has only what both the token and the records grant.
 	for _, cl := range []*caller{
-		c.callerWithSample().with("token/roles", list()), c.callerWithSample().with("stored/assignments", list()),
-		c.callerWithSample().with("token/roles", list()).with("token/kind", "internal"), c.callerWithSample().with("token/roles", list()).with("token/kind", "api_key"),
+		c.callerWithSamplePermissions().with("token/roles", list()), c.callerWithSamplePermissions().with("stored/assignments", list()),
+		c.callerWithSamplePermissions().with("token/roles", list()).with("token/kind", "internal"), c.callerWithSamplePermissions().with("token/roles", list()).with("token/kind", "api_key"),
 		c.scoped("project", project).with("stored/assignments", []any{object{"role": "Role", "scope": "project", "id": otherProject}}),
 	} {
 		for _, p := range c.sample {
@@ -37,16 +37,16 @@ func checkGrant(c *checker) {
 		if strings.HasSuffix(p.Name, ".own") && !p.audit() {
 			plain := p
 			plain.Name = strings.TrimSuffix(p.Name, ".own")
-			cl := callerWith(p.Name)
-			c.requireDenial(access(cl, plain, record()), "caller/roles", "request/resource")
-			c.requireDenial(access(cl, plain, record().without("creator").without("owner")), "caller/roles", "request/resource")
+			cl := callerWithPermissions(p.Name)
+			c.requireDenial(access(cl, plain, otherUsersRecord()), "caller/roles", "request/resource")
+			c.requireDenial(access(cl, plain, otherUsersRecord().without("creator").without("owner")), "caller/roles", "request/resource")
 		}
 	}
 }
 
 // scoped returns a caller who holds every permission in one scope only.
 func (c *checker) scoped(scope, id string) *caller {
-	return c.callerWithSample().
+	return c.callerWithSamplePermissions().
 		with("token/role_scopes", object{"Role": list(scope + ":" + id)}).
 		with("stored/assignments", []any{object{"role": "Role", "scope": scope, "id": id}})
 }
@@ -61,11 +61,11 @@ func unknownCaveats() []any {
 
 func checkUnknownCaveat(c *checker) {
 	for _, caveat := range unknownCaveats() {
-		cl := c.callerWithSample().with("token/caveats", []any{caveat})
+		cl := c.callerWithSamplePermissions().with("token/caveats", []any{caveat})
 		for _, p := range c.sample {
 			c.requireDenial(access(cl, p, ownRecord()), "caller/token/caveats", "request/permission")
 		}
-		both := c.callerWithSample().with("token/caveats", []any{"module:tracker", caveat}).with("delegations", []any{delegation(c, "tenant")})
+		both := c.callerWithSamplePermissions().with("token/caveats", []any{"module:tracker", caveat}).with("delegations", []any{delegation(c, "tenant")})
 		c.requireDenial(access(both, Permission{Name: "tasks.read", Module: "tracker", Effect: "read"}, ownRecord()), "caller/token/caveats", "caller/delegations")
 		for _, q := range allowedVerdicts(cl) {
 			c.requireDenial(q, "caller/token/caveats")
@@ -74,14 +74,14 @@ func checkUnknownCaveat(c *checker) {
 }
 
 func checkCaveat(c *checker) {
-	readOnly := c.callerWithAll().with("token/caveats", list("read-only"))
-	inProject := c.callerWithSample().with("token/caveats", list("project:"+project))
-	twoProjects := c.callerWithSample().with("token/caveats", list("project:"+project, "project:"+otherProject))
-	twoModules := c.callerWithSample().with("token/caveats", list("module:tracker", "module:identity"))
+	readOnly := c.callerWithAllPermissions().with("token/caveats", list("read-only"))
+	inProject := c.callerWithSamplePermissions().with("token/caveats", list("project:"+project))
+	twoProjects := c.callerWithSamplePermissions().with("token/caveats", list("project:"+project, "project:"+otherProject))
+	twoModules := c.callerWithSamplePermissions().with("token/caveats", list("module:tracker", "module:identity"))
 	modules := []string{"audit", "catalog", "events", "identity", "tracker", "wiki"}
 	oneModule := map[string]*caller{}
 	for _, m := range modules {
-		oneModule[m] = c.callerWithSample().with("token/caveats", list("module:"+m))
+		oneModule[m] = c.callerWithSamplePermissions().with("token/caveats", list("module:"+m))
 	}
 	for _, p := range c.permissions {
 		changing := p
@@ -98,7 +98,7 @@ func checkCaveat(c *checker) {
 		}
 	}
 	for _, caveats := range []any{list("module:wiki"), list("project:" + otherProject), list("read-only")} {
-		for _, q := range allowedVerdicts(c.callerWithSample().with("token/caveats", caveats)) {
+		for _, q := range allowedVerdicts(c.callerWithSamplePermissions().with("token/caveats", caveats)) {
 			if (q.entry != listKeys && q.entry != countRecords) || fmt.Sprint(caveats) != "[read-only]" {
 				c.requireDenial(q, "caller/token/caveats")
 			}
@@ -108,7 +108,7 @@ func checkCaveat(c *checker) {
 
 func checkPlatform(c *checker) {
 	for _, kind := range append(wrongTypes(), "STANDARD", "", "unknown", "programme_office") {
-		cl := c.callerWithSample().with("tenant_type", kind)
+		cl := c.callerWithSamplePermissions().with("tenant_type", kind)
 		for _, p := range c.permissions {
 			if p.Platform {
 				c.requireDenial(access(cl, p, ownRecord()), "caller/tenant_type", "request/permission")

@@ -61,9 +61,9 @@ const (
 	always
 )
 
-// possible reports whether the condition can be true, given the known values of its leaves,
+// canBeTrue reports whether the condition can be true, given the known values of its leaves,
 // and returns an example.
-func (k Condition) possible(leaf func(Condition) truth) (example []string, ok bool) {
+func (k Condition) canBeTrue(leaf func(Condition) truth) (example []string, ok bool) {
 	switch k.Kind {
 	case True:
 		return nil, true
@@ -71,7 +71,7 @@ func (k Condition) possible(leaf func(Condition) truth) (example []string, ok bo
 		return nil, false
 	case AllOf:
 		for _, kid := range k.Kids {
-			w, ok := kid.possible(leaf)
+			w, ok := kid.canBeTrue(leaf)
 			if !ok {
 				return nil, false
 			}
@@ -80,13 +80,13 @@ func (k Condition) possible(leaf func(Condition) truth) (example []string, ok bo
 		return example, true
 	case AnyOf:
 		for _, kid := range k.Kids {
-			if w, ok := kid.possible(leaf); ok {
+			if w, ok := kid.canBeTrue(leaf); ok {
 				return w, true
 			}
 		}
 		return nil, false
 	case Not:
-		if k.Kids[0].certain(leaf) {
+		if k.Kids[0].isAlwaysTrue(leaf) {
 			return nil, false
 		}
 		return []string{"not " + k.Kids[0].String()}, true
@@ -97,19 +97,19 @@ func (k Condition) possible(leaf func(Condition) truth) (example []string, ok bo
 	return []string{k.String()}, true
 }
 
-// certain reports whether the condition is true for all values of the unknown leaves.
-func (k Condition) certain(leaf func(Condition) truth) bool {
+// isAlwaysTrue reports whether the condition is true for all values of the unknown leaves.
+func (k Condition) isAlwaysTrue(leaf func(Condition) truth) bool {
 	switch k.Kind {
 	case True:
 		return true
 	case False:
 		return false
 	case AllOf:
-		return !slices.ContainsFunc(k.Kids, func(kid Condition) bool { return !kid.certain(leaf) })
+		return !slices.ContainsFunc(k.Kids, func(kid Condition) bool { return !kid.isAlwaysTrue(leaf) })
 	case AnyOf:
-		return slices.ContainsFunc(k.Kids, func(kid Condition) bool { return kid.certain(leaf) })
+		return slices.ContainsFunc(k.Kids, func(kid Condition) bool { return kid.isAlwaysTrue(leaf) })
 	case Not:
-		_, can := k.Kids[0].possible(leaf)
+		_, can := k.Kids[0].canBeTrue(leaf)
 		return !can
 	}
 	return leaf(k) == always
@@ -168,17 +168,19 @@ func necessaryConditions() []necessaryCondition {
 			return neverIf(k.Kind == Member && k.Right.Actor == "modules" && isValue(k.Left, p.Module))
 		}},
 		{"the caveats allow the project", anyPermission, func(_ Permission, k Condition) truth {
-			return neverIf(mentions(k, "all_projects") || k.Right.Actor == "projects" || k.Right.Actor == "initiatives")
+			return neverIf(readsActorPath(k, "all_projects") || k.Right.Actor == "projects" || k.Right.Actor == "initiatives")
 		}},
 		{"the clearance covers a SECRET record", notAudit, secretRecord},
 		{"audit.read.classified is held for a SECRET record", Permission.audit, func(p Permission, k Condition) truth {
-			if mentions(k, "audit/classified") {
+			if readsActorPath(k, "audit/classified") {
 				return never
 			}
 			return secretRecord(p, k)
 		}},
-		{"a role grants the permission", notAudit, func(_ Permission, k Condition) truth { return neverIf(mentions(k, "grants")) }},
-		{"a role grants an audit.read.* permission", Permission.audit, func(_ Permission, k Condition) truth { return neverIf(mentions(k, "audit") || mentions(k, "grants")) }},
+		{"a role grants the permission", notAudit, func(_ Permission, k Condition) truth { return neverIf(readsActorPath(k, "grants")) }},
+		{"a role grants an audit.read.* permission", Permission.audit, func(_ Permission, k Condition) truth {
+			return neverIf(readsActorPath(k, "audit") || readsActorPath(k, "grants"))
+		}},
 		{"the tenant is a programme office", func(p Permission) bool { return slices.Contains(platformPermissions, p.Name) }, func(_ Permission, k Condition) truth {
 			return neverIf(k.Kind == Equal && (k.Left.Actor == "tenant_type" || k.Right.Actor == "tenant_type"))
 		}},
@@ -197,8 +199,8 @@ func isValue(o Operand, text string) bool {
 	return ok && string(s) == text
 }
 
-// mentions reports whether the condition reads this part of the actor.
-func mentions(k Condition, path string) bool {
+// readsActorPath reports whether the condition reads this part of the actor.
+func readsActorPath(k Condition, path string) bool {
 	return slices.ContainsFunc([]string{k.Left.Actor, k.Right.Actor}, func(p string) bool { return p == path || strings.HasPrefix(p, path+"/") })
 }
 
@@ -262,7 +264,7 @@ func checkNecessary(c *checker) {
 				if !n.applies(p) {
 					continue
 				}
-				if example, ok := residual.possible(func(k Condition) truth { return n.leaf(p, k) }); ok && c.err == nil {
+				if example, ok := residual.canBeTrue(func(k Condition) truth { return n.leaf(p, k) }); ok && c.err == nil {
 					c.err = &Violation{
 						Invariant: c.current, Entrypoint: entryAllow, Problem: fmt.Sprintf("allows %s (%s) without the condition that %s, if", p.Name, effect, n.name),
 						Counterexample: strings.Join(example, " and "),

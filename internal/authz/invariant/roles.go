@@ -16,7 +16,7 @@ func checkAuditorRole(c *checker) { c.readsOnly("Auditor") }
 func (c *checker) readsOnly(role string) {
 	granted := c.set.DefaultRoles()[role]
 	for _, tenantType := range []string{"STANDARD", "PROGRAMME_OFFICE"} {
-		cl := callerWith(granted...).with("tenant_type", tenantType)
+		cl := callerWithPermissions(granted...).with("tenant_type", tenantType)
 		for _, p := range c.permissions {
 			if effectOf(p.Name) == "write" && !slices.Contains(ownKeys, p.Name) {
 				for _, effect := range effects() {

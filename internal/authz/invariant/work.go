@@ -44,8 +44,8 @@ func unassignableCandidates(kind string) []object {
 }
 
 func checkAssignment(c *checker) {
-	secret := record().with("classification", "SECRET")
-	cl := c.callerWithSample()
+	secret := otherUsersRecord().with("classification", "SECRET")
+	cl := c.callerWithSamplePermissions()
 	for _, kind := range []string{"HUMAN", "AGENT"} {
 		for _, who := range unassignableCandidates(kind) {
 			c.requireDenial(query{cl, assignWork, object{"resource": secret, "candidate": who}}, "request/candidate")
@@ -55,10 +55,10 @@ func checkAssignment(c *checker) {
 			}
 		}
 		for _, tenant := range []any{tenantB, nil, ""} {
-			c.requireDenial(query{cl, assignWork, object{"resource": record().with("tenant", tenant), "candidate": candidate(kind).with("tenant", tenant)}}, "request")
+			c.requireDenial(query{cl, assignWork, object{"resource": otherUsersRecord().with("tenant", tenant), "candidate": candidate(kind).with("tenant", tenant)}}, "request")
 		}
 	}
-	c.requireDenial(query{cl, actAsAgent, object{"resource": record(), "candidate": candidate("HUMAN")}}, "request/candidate")
+	c.requireDenial(query{cl, actAsAgent, object{"resource": otherUsersRecord(), "candidate": candidate("HUMAN")}}, "request/candidate")
 }
 
 // actForOthersRequests returns requests that concern another user's work. They require
@@ -74,43 +74,43 @@ func actForOthersRequests(cl *caller, resource object) []query {
 }
 
 func checkActForOthers(c *checker) {
-	cl := c.callerWithSample()
+	cl := c.callerWithSamplePermissions()
 	callers := append([]*caller{
 		cl.with("roles/Role", list("task.update", "tasks.read", "task.claim", "project.update", "role.assign")),
 		cl.with("stored/assignments", list()), c.scoped("project", otherProject), cl.with("token/caveats", list("read-only")), cl.with("token/caveats", list("module:identity")),
 	}, c.incompleteCallers()...)
 	for _, bad := range callers {
-		for _, q := range actForOthersRequests(bad, record()) {
+		for _, q := range actForOthersRequests(bad, otherUsersRecord()) {
 			c.requireDenial(q, "caller/token", "caller/user", "request")
 		}
 	}
 	for _, bad := range append(c.incompleteCallers(), cl.with("roles/Role", list("time_entries.read.own", "task.update")), c.scoped("project", otherProject)) {
-		c.requireDenial(query{bad, countRecords, object{"resource": record(), "permission": "time_entries.read"}}, "caller/roles", "request")
+		c.requireDenial(query{bad, countRecords, object{"resource": otherUsersRecord(), "permission": "time_entries.read"}}, "caller/roles", "request")
 	}
-	c.requireDenial(query{cl, countRecords, object{"resource": record(), "permission": "task.update"}}, "request")
+	c.requireDenial(query{cl, countRecords, object{"resource": otherUsersRecord(), "permission": "task.update"}}, "request")
 	low := cl.with("token/clearance", "INTERNAL")
-	for _, q := range actForOthersRequests(low, record().with("classification", "SECRET")) {
+	for _, q := range actForOthersRequests(low, otherUsersRecord().with("classification", "SECRET")) {
 		c.requireDenial(q, "caller/token/clearance", "request")
 	}
 	for _, tenant := range []any{tenantB, nil, ""} {
-		for _, q := range actForOthersRequests(cl, record().with("tenant", tenant)) {
+		for _, q := range actForOthersRequests(cl, otherUsersRecord().with("tenant", tenant)) {
 			c.requireDenial(q, "request/resource/tenant")
 		}
 	}
-	c.requireDenial(query{cl, raiseDecision, object{"resource": record(), "acting": user, "assignee": colleague, "category": "IN_PROGRESS"}}, "request")
+	c.requireDenial(query{cl, raiseDecision, object{"resource": otherUsersRecord(), "acting": user, "assignee": colleague, "category": "IN_PROGRESS"}}, "request")
 	for _, category := range append(invalidValues(), "TODO", "REVIEW", "DONE", "CANCELLED") {
-		c.requireDenial(query{cl, raiseDecision, object{"resource": record(), "acting": user, "assignee": user, "category": category}}, "request")
+		c.requireDenial(query{cl, raiseDecision, object{"resource": otherUsersRecord(), "acting": user, "assignee": user, "category": category}}, "request")
 	}
 }
 
-// allowedVerdicts returns queries of special entry points that allow callerWithSample.
+// allowedVerdicts returns queries of special entry points that allow callerWithSamplePermissions.
 func allowedVerdicts(cl *caller) []query {
-	out := append(serviceKeyQueries(cl), actForOthersRequests(cl, record())...)
+	out := append(serviceKeyQueries(cl), actForOthersRequests(cl, otherUsersRecord())...)
 	return append(out,
 		query{cl, issueSelf, selfKey(object{})},
 		query{cl, revokeKey, object{"service_owned": false, "key": ownKey()}},
 		query{cl, delegate, newDelegationRequest()},
 		query{cl, openOperation, object{"effect": "write", "module": "identity"}},
-		query{cl, countRecords, object{"resource": record(), "permission": "time_entries.read"}},
+		query{cl, countRecords, object{"resource": otherUsersRecord(), "permission": "time_entries.read"}},
 	)
 }

@@ -44,7 +44,7 @@ func Write(w io.Writer, cmd *cobra.Command, version string) error {
 		p.bold(cmd.UseLine())
 	}
 	p.heading("DESCRIPTION")
-	p.block(first(cmd.Long, cmd.Short+"."))
+	p.block(firstNonEmpty(cmd.Long, cmd.Short+"."))
 	p.commands(cmd)
 	p.flags("OPTIONS", cmd.NonInheritedFlags())
 	p.flags("GLOBAL OPTIONS", cmd.InheritedFlags())
@@ -58,7 +58,7 @@ func Write(w io.Writer, cmd *cobra.Command, version string) error {
 	return err
 }
 
-func first(a, b string) string {
+func firstNonEmpty(a, b string) string {
 	if a != "" {
 		return a
 	}

@@ -84,7 +84,7 @@ func IsPath(text string) bool {
 // text is not such a URL.
 func Address(text string) string {
 	text = strings.TrimSpace(text)
-	if host, rest, ok := scp(text); ok {
+	if host, rest, ok := splitSCP(text); ok {
 		return host + ":" + rest
 	}
 	u, err := url.Parse(text)
@@ -103,8 +103,8 @@ func Address(text string) string {
 	return clean.String()
 }
 
-// scp splits the scp-like form of an SSH URL, user@host:path. host includes the user.
-func scp(text string) (host, rest string, ok bool) {
+// splitSCP splits the scp-like form of an SSH URL, user@host:path. host includes the user.
+func splitSCP(text string) (host, rest string, ok bool) {
 	host, rest, ok = strings.Cut(text, ":")
 	if !ok || strings.Contains(text, "://") || strings.ContainsAny(host, "/ \t\\") || rest == "" || len(host) < 2 {
 		return "", "", false
@@ -221,7 +221,7 @@ func Normalize(text string) string {
 	if filepath.IsAbs(text) {
 		return filepath.Clean(text)
 	}
-	if host, rest, ok := scp(text); ok {
+	if host, rest, ok := splitSCP(text); ok {
 		text = host + "/" + rest
 	} else if u, err := url.Parse(text); err == nil && u.Host != "" {
 		text = u.Hostname() + "/" + u.Path

@@ -30,7 +30,7 @@ const config = `[core]
 	url = nothing
 `
 
-func TestAt(t *testing.T) {
+func TestFind_ReturnsLocationOfRepository(t *testing.T) {
 	t.Parallel()
 	dir := Absolute(t.TempDir())
 	main := filepath.Join(dir, "main")

@@ -37,9 +37,9 @@ func newAccount(data string) (account, error) {
 		if err != nil {
 			continue
 		}
-		uid, uerr := strconv.ParseUint(u.Uid, 10, 32)
-		gid, gerr := strconv.ParseUint(u.Gid, 10, 32)
-		if uerr != nil || gerr != nil || uid == 0 {
+		uid, uidErr := strconv.ParseUint(u.Uid, 10, 32)
+		gid, gidErr := strconv.ParseUint(u.Gid, 10, 32)
+		if uidErr != nil || gidErr != nil || uid == 0 {
 			continue
 		}
 		return account{switchesUser: true, uid: uint32(uid), gid: uint32(gid)}, nil

@@ -125,7 +125,7 @@ func joinServer(ctx context.Context, opts Options, dir string) (*Server, error) 
 	if err == nil {
 		s := &Server{member: users}
 		// This process holds the pipe, so the server keeps running from here on.
-		if pid, perr := readPidFile(filepath.Join(dir, "data")); perr == nil && pid.ready {
+		if pid, processErr := readPidFile(filepath.Join(dir, "data")); processErr == nil && pid.ready {
 			s.socketDir = pid.socketDir
 			if s.ping(ctx) == nil {
 				return s, nil
@@ -134,9 +134,9 @@ func joinServer(ctx context.Context, opts Options, dir string) (*Server, error) 
 		_ = users.Close() // it crashed; its supervisor removes it
 		return nil, nil
 	}
-	supervisors, perr := processesIn(dir)
-	if perr != nil {
-		return nil, fmt.Errorf("embedded: %w", perr)
+	supervisors, processErr := processesIn(dir)
+	if processErr != nil {
+		return nil, fmt.Errorf("embedded: %w", processErr)
 	}
 	if len(supervisors) > 0 {
 		return nil, nil // it is shutting down

@@ -231,8 +231,8 @@ func retryLostRace(ctx context.Context, f func() error) error {
 		if err = f(); !isLostRace(err) {
 			break
 		}
-		if serr := sleep(ctx, time.Duration(attempt+1)*10*time.Millisecond); serr != nil {
-			return serr
+		if sleepErr := sleep(ctx, time.Duration(attempt+1)*10*time.Millisecond); sleepErr != nil {
+			return sleepErr
 		}
 	}
 	return err

@@ -165,7 +165,7 @@ func (l *Link) forward(client, server net.Conn) {
 				break
 			}
 			if n > 0 {
-				if _, werr := client.Write(buf[:n]); werr != nil {
+				if _, writeErr := client.Write(buf[:n]); writeErr != nil {
 					break
 				}
 			}
@@ -187,7 +187,7 @@ func (l *Link) forward(client, server net.Conn) {
 			mu.Unlock()
 		}
 		if n > 0 {
-			if _, werr := io.Copy(server, bytes.NewReader(buf[:n])); werr != nil {
+			if _, writeErr := io.Copy(server, bytes.NewReader(buf[:n])); writeErr != nil {
 				break
 			}
 		}

@@ -55,10 +55,10 @@ func inspect(ctx context.Context, out io.Writer, tools toolbox, p *product) (pas
 			for i := range args {
 				args[i] = strings.ReplaceAll(args[i], "TITLE", titles[way])
 			}
-			text, err := quickly(ctx, tools, args)
+			text, err := runInspector(ctx, tools, args)
 			if (err == nil) != s.exit || !bytes.Contains(text, []byte(says)) {
 				failed++
-				fmt.Fprintf(out, "  FAILED   %s: %v\n%s\n", s.name, err, strings.ReplaceAll(tail(text), p.token, "…"))
+				fmt.Fprintf(out, "  FAILED   %s: %v\n%s\n", s.name, err, strings.ReplaceAll(lastBytes(text), p.token, "…"))
 				continue
 			}
 			passed++
@@ -68,7 +68,8 @@ func inspect(ctx context.Context, out io.Writer, tools toolbox, p *product) (pas
 	return passed, failed
 }
 
-func quickly(ctx context.Context, tools toolbox, args []string) ([]byte, error) {
+// runInspector runs the inspector for at most a minute and returns its output.
+func runInspector(ctx context.Context, tools toolbox, args []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	cmd := tools.command(ctx, inspector, args...)

@@ -55,7 +55,7 @@ func start(ctx context.Context, dir string) (_ *product, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.stop())
-			if text, rerr := os.ReadFile(log.Name()); rerr == nil {
+			if text, readErr := os.ReadFile(log.Name()); readErr == nil {
 				err = fmt.Errorf("%w\n%s", err, text[max(0, len(text)-2000):])
 			}
 		}
@@ -96,22 +96,22 @@ func (p *product) login(ctx context.Context, path string) error {
 				continue
 			}
 			var out struct{ Token string }
-			if err := p.ask(ctx, "/api/auth/login", map[string]string{"email": u.Email, "password": u.Password}, &out); err != nil {
+			if err := p.post(ctx, "/api/auth/login", map[string]string{"email": u.Email, "password": u.Password}, &out); err != nil {
 				return err
 			}
 			p.token = out.Token
 		}
 	}
 	var project struct{ ID string }
-	err := p.ask(ctx, "/api/projects", map[string]string{"name": "Conformance", "prefix": "CONF", "startDate": "2027-01-01"}, &project)
+	err := p.post(ctx, "/api/projects", map[string]string{"name": "Conformance", "prefix": "CONF", "startDate": "2027-01-01"}, &project)
 	p.project = project.ID
 	if err == nil {
-		err = p.ask(ctx, "/api/projects/"+p.project+"/tasks", map[string]string{"title": "Write it down"}, &struct{}{})
+		err = p.post(ctx, "/api/projects/"+p.project+"/tasks", map[string]string{"title": "Write it down"}, &struct{}{})
 	}
 	return err
 }
 
-func (p *product) ask(ctx context.Context, path string, in, out any) error {
+func (p *product) post(ctx context.Context, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err

@@ -65,7 +65,7 @@ func scenarios(ctx context.Context, tools toolbox, url, version, dir string) ([]
 		"server", "--url", url, "--suite", "all", "--spec-version", version, "-o", dir).CombinedOutput()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fmt.Errorf("the conformance tool left no results (%w): %s", runErr, tail(out))
+		return nil, fmt.Errorf("the conformance tool left no results (%w): %s", runErr, lastBytes(out))
 	}
 	var results []result
 	for _, e := range entries {
@@ -84,13 +84,13 @@ func scenarios(ctx context.Context, tools toolbox, url, version, dir string) ([]
 		results = append(results, r)
 	}
 	if len(results) < 20 {
-		return nil, fmt.Errorf("only %d scenarios ran (%w): %s", len(results), runErr, tail(out))
+		return nil, fmt.Errorf("only %d scenarios ran (%w): %s", len(results), runErr, lastBytes(out))
 	}
 	slices.SortFunc(results, func(a, b result) int { return strings.Compare(a.name, b.name) })
 	return results, nil
 }
 
-func tail(out []byte) string { return string(out[max(0, len(out)-2000):]) }
+func lastBytes(out []byte) string { return string(out[max(0, len(out)-2000):]) }
 
 // report prints a line per scenario and returns how many checks had the expected result and
 // how many did not.

@@ -36,7 +36,7 @@ func run(_ context.Context, binaries []string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		text, err := json.MarshalIndent(bill(filepath.Base(path), sum, info), "", "  ")
+		text, err := json.MarshalIndent(newBill(filepath.Base(path), sum, info), "", "  ")
 		if err != nil {
 			return err
 		}
@@ -75,8 +75,9 @@ type hash struct {
 	Content   string `json:"content"`
 }
 
-// bill depends only on the binary: it has no time and no serial number, so equal builds have equal bills.
-func bill(name, sum string, info *debug.BuildInfo) document {
+// newBill returns the bill of materials of a binary. It contains no time and no serial
+// number, so equal builds have equal bills.
+func newBill(name, sum string, info *debug.BuildInfo) document {
 	doc := document{
 		Format:  "CycloneDX",
 		Spec:    "1.6",

@@ -47,7 +47,7 @@ func TestRun_WritesBillNextToTheBinary(t *testing.T) {
 
 func TestBill_ListsReplacementsAndEscapesVersions(t *testing.T) {
 	t.Parallel()
-	doc := bill("ptd", "00", &debug.BuildInfo{GoVersion: "go1.26.1", Deps: []*debug.Module{
+	doc := newBill("ptd", "00", &debug.BuildInfo{GoVersion: "go1.26.1", Deps: []*debug.Module{
 		{Path: "example.org/a", Version: "v2.0.0+incompatible"},
 		{Path: "example.org/b", Version: "v1.0.0", Replace: &debug.Module{Path: "example.org/c", Version: "v1.0.1"}},
 	}})
@@ -61,7 +61,7 @@ func TestBill_ListsReplacementsAndEscapesVersions(t *testing.T) {
 	}
 }
 
-func TestRun_RejectsFilesThatAreNoGoBinary(t *testing.T) {
+func TestRun_RejectsFilesThatAreNotGoBinaries(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "text")
 	if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {

@@ -2,20 +2,20 @@ package oracle_test
 
 import "encoding/json"
 
-// spoil damages an input in one to three places: it removes a field, sets it to null, to
-// another type or an unknown value, or adds an unknown field. It copies the input first,
-// because drawn documents share parts.
-func (d *drawer) spoil(in any) any {
+// corrupt returns a copy of an input with one to three changed fields: it removes a field,
+// sets it to null, to another type or an unknown value, or adds an unknown field. It copies
+// the input, because drawn documents share parts.
+func (d *drawer) corrupt(in any) any {
 	doc := clone(in)
 	for range 1 + d.rnd.IntN(3) {
-		places := placesOf(doc, nil)
-		if len(places) == 0 {
+		paths := pathsOf(doc, nil)
+		if len(paths) == 0 {
 			break
 		}
-		doc = change(doc, places[d.rnd.IntN(len(places))], d.damage)
+		doc = change(doc, paths[d.rnd.IntN(len(paths))], d.corruptValue)
 	}
 	if o, ok := doc.(map[string]any); ok {
-		o["actor"] = onlyTexts(o["actor"])
+		o["actor"] = onlyStrings(o["actor"])
 		if o["actor"] == nil {
 			delete(o, "actor")
 		}
@@ -23,14 +23,14 @@ func (d *drawer) spoil(in any) any {
 	return doc
 }
 
-// onlyTexts removes values that are not strings from the lists of an actor: the policies
-// compute these lists, so they contain only strings. Everything else about an actor may be
-// damaged.
-func onlyTexts(v any) any {
+// onlyStrings removes values that are not strings from the lists of an actor: the policies
+// compute these lists, so they contain only strings. All other fields of an actor can be
+// corrupted.
+func onlyStrings(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, item := range v {
-			v[k] = onlyTexts(item)
+			v[k] = onlyStrings(item)
 		}
 	case []any:
 		texts := make([]any, 0, len(v))
@@ -40,7 +40,7 @@ func onlyTexts(v any) any {
 				texts = append(texts, item)
 			case map[string]any:
 				if _, delegated := item["grants"]; delegated { // of a delegation
-					texts = append(texts, onlyTexts(item))
+					texts = append(texts, onlyStrings(item))
 				}
 			}
 		}
@@ -49,8 +49,8 @@ func onlyTexts(v any) any {
 	return v
 }
 
-// damage returns the new value of a field; false removes the field.
-func (d *drawer) damage(v any) (any, bool) {
+// corruptValue returns the new value of a field; false removes the field.
+func (d *drawer) corruptValue(v any) (any, bool) {
 	switch d.rnd.IntN(10) {
 	case 0, 1, 2:
 		return nil, false
@@ -64,11 +64,11 @@ func (d *drawer) damage(v any) (any, bool) {
 		return []any{v}, true
 	case 7:
 		if o, ok := v.(map[string]any); ok {
-			o[d.one([]string{"is_admin", "tenant_id", "bypass", "permissions2", "own"})] = []any{true, map[string]any{"tenant": true}, "Admin"}[d.rnd.IntN(3)]
+			o[d.pick([]string{"is_admin", "tenant_id", "bypass", "permissions2", "own"})] = []any{true, map[string]any{"tenant": true}, "Admin"}[d.rnd.IntN(3)]
 			return o, true
 		}
 		if list, ok := v.([]any); ok {
-			return append(list, []any{nil, 1, true, "x", map[string]any{}, d.one(permissions)}[d.rnd.IntN(6)]), true
+			return append(list, []any{nil, 1, true, "x", map[string]any{}, d.pick(permissions)}[d.rnd.IntN(6)]), true
 		}
 		return "unknown", true
 	case 8:
@@ -80,7 +80,7 @@ func (d *drawer) damage(v any) (any, bool) {
 		}
 		return "unknown", true
 	default:
-		return d.one([]string{tenants[1], organisations[0], projects[0], users[0], "SECRET", "ACTIVE", "SERVICE", "session", "*"}), true
+		return d.pick([]string{tenants[1], organisations[0], projects[0], users[0], "SECRET", "ACTIVE", "SERVICE", "session", "*"}), true
 	}
 }
 
@@ -115,29 +115,29 @@ func clone(v any) any {
 	return v
 }
 
-// place is the path to a value: names and positions.
-type place []any
+// valuePath is the path to a value: names and positions.
+type valuePath []any
 
-// placesOf lists the paths of all values in a stable order.
-func placesOf(v any, under place) []place {
-	var out []place
+// pathsOf lists the paths of all values in a stable order.
+func pathsOf(v any, under valuePath) []valuePath {
+	var out []valuePath
 	switch v := v.(type) {
 	case map[string]any:
 		for _, k := range keys(v) {
-			p := append(append(place{}, under...), k)
-			out = append(append(out, p), placesOf(v[k], p)...)
+			p := append(append(valuePath{}, under...), k)
+			out = append(append(out, p), pathsOf(v[k], p)...)
 		}
 	case []any:
 		for i, item := range v {
-			p := append(append(place{}, under...), i)
-			out = append(append(out, p), placesOf(item, p)...)
+			p := append(append(valuePath{}, under...), i)
+			out = append(append(out, p), pathsOf(item, p)...)
 		}
 	}
 	return out
 }
 
 // change replaces the value at the path, or removes it if the function returns false.
-func change(v any, p place, to func(any) (any, bool)) any {
+func change(v any, p valuePath, to func(any) (any, bool)) any {
 	switch v := v.(type) {
 	case map[string]any:
 		k := p[0].(string)
@@ -170,11 +170,11 @@ func change(v any, p place, to func(any) (any, bool)) any {
 // for the rest.
 func minimise(in any, disagree func(any) bool) any {
 	for i := 0; ; {
-		places := placesOf(in, nil)
-		if i >= len(places) {
+		paths := pathsOf(in, nil)
+		if i >= len(paths) {
 			return in
 		}
-		candidate := change(clone(in), places[i], func(any) (any, bool) { return nil, false })
+		candidate := change(clone(in), paths[i], func(any) (any, bool) { return nil, false })
 		if disagree(candidate) {
 			in = candidate
 		} else {
@@ -183,7 +183,7 @@ func minimise(in any, disagree func(any) bool) any {
 	}
 }
 
-func pretty(v any) string {
+func toJSON(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err.Error()
