@@ -71,6 +71,8 @@ func (s *fieldServer) createFixtures(t testing.TB) {
 	set([]string{"create-organisation", "create-role", "create-custom-field"}, one("name", func() any { return unique("Fields %d") }))
 	set([]string{"bind-repo"}, one("path", func() any { return unique("/srv/fields/%d") }))
 	w.ids["create-custom-field type"] = "TEXT"
+	// By id: requests of other operations rename the field.
+	w.ids["set-custom-field-values values"] = []any{map[string]any{"field": w.ids["fieldId"], "value": "red"}}
 	w.ids["create-task title"], w.ids["create-task allowDuplicate"] = "Do it", true
 
 	// Records whose state a request changes.
