@@ -155,7 +155,7 @@ func (s *Service) unassignRole(ctx context.Context, c *executor.Call, _ *contrac
 		Change: authz.UnassignRole, Actor: c.Actor.Subject, Role: authz.HeldRole{Name: a.Role, Scope: a.Scope},
 		RecipientID: string(a.UserID), RecipientKind: a.PrincipalKind, OtherAdministrators: others,
 	})
-	if err := verdictError(v, err, ""); err != nil {
+	if err := accountFault(v, err); err != nil {
 		return nil, err
 	}
 	if err := deleteAssignment(ctx, c.DB, c.Tenant, a.ID); err != nil {

@@ -54,7 +54,7 @@ func (s *Service) grantPermission(ctx context.Context, c *executor.Call, in *con
 		return s.showUnchangedRole(ctx, c, r)
 	}
 	v, err := c.Evaluate(ctx, authz.ChangeRole{Change: authz.GrantToRole, Actor: c.Actor.Subject, Role: r.policyRole(), Permission: in.Permission})
-	if err := verdictError(v, err, ""); err != nil {
+	if err := accountFault(v, err); err != nil {
 		return nil, err
 	}
 	if _, err := insertGrant(ctx, c.DB, c.Tenant, r.ID, in.Permission, c.Now); err != nil {
@@ -70,7 +70,7 @@ func (s *Service) revokePermission(ctx context.Context, c *executor.Call, in *co
 		return nil, fault.NotFound("grant")
 	}
 	v, err := c.Evaluate(ctx, authz.ChangeRole{Change: authz.RevokeOfRole, Actor: c.Actor.Subject, Role: r.policyRole(), Permission: in.Permission})
-	if err := verdictError(v, err, ""); err != nil {
+	if err := accountFault(v, err); err != nil {
 		return nil, err
 	}
 	if err := deleteGrant(ctx, c.DB, c.Tenant, r.ID, in.Permission); err != nil {
@@ -102,5 +102,5 @@ func (r grantingRole) policyRole() authz.HeldRole { return authz.HeldRole{Name: 
 func (s *Service) decideGiveAuthority(ctx context.Context, c *executor.Call, request authz.GiveAuthority) error {
 	request.Actor = c.Actor.Subject
 	v, err := c.Evaluate(ctx, request)
-	return verdictError(v, err, "")
+	return accountFault(v, err)
 }

@@ -151,7 +151,7 @@ func (s *Service) decideAccount(ctx context.Context, c *executor.Call, change au
 		return err
 	}
 	v, err := c.Evaluate(ctx, request)
-	return verdictError(v, err, "")
+	return accountFault(v, err)
 }
 
 // lockedHoldings returns the user's holdings after locking the grants of the current tenant.

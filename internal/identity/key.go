@@ -229,22 +229,22 @@ func (s *Service) revokeKey(ctx context.Context, c *executor.Call, in *contract.
 }
 
 // verdictError returns nil if the policies allow the request, and otherwise their denial as
-// an error. noun is the record type in a NOT_FOUND error; leave it empty for policies that never
-// return one. A verdict without a reason, as after an error of the policy engine, gives the generic denial.
+// an error. noun is the record type in a NOT_FOUND error.
 func verdictError(v authz.Verdict, err error, noun string) error {
-	switch {
-	case err == nil && v.Allow:
+	if err == nil && v.Allow {
 		return nil
-	case v.Code == string(fault.CodeNotFound):
+	}
+	if v.Code == "NOT_FOUND" {
 		return fault.NotFound(noun)
-	case err != nil || len(v.Explained) == 0:
+	}
+	if len(v.Explained) == 0 {
 		return fault.ForbiddenTenant().WithCause(err)
 	}
 	switch message := v.Explained[0].Message; v.Code {
-	case string(fault.CodeConflict):
-		return fault.Conflict(message).WithReasons(v.Explained)
-	case string(fault.CodeValidation):
+	case "CONFLICT":
+		return fault.Conflict(message).WithDetails(map[string]any{"reasons": v.Reasons}).WithReasons(v.Explained)
+	case "VALIDATION":
 		return fault.Validation(v.Field, message).WithDetails(map[string]any{"cap": v.Cap}).WithReasons(v.Explained)
 	}
-	return fault.Denied(v.Permission, v.Explained)
+	return fault.Denied(v.Permission, v.Explained).WithCause(err)
 }

@@ -111,7 +111,7 @@ func loadOwnOrAdministeredTenant(ctx context.Context, c *executor.Call, id op.UU
 func (s *Service) createMembership(ctx context.Context, c *executor.Call, in *contract.CreateMembershipIn, j newMembership) (*contract.Membership, error) {
 	account := authz.Account{ID: string(j.user.ID), Kind: j.user.PrincipalKind, Status: j.user.Status, Home: string(j.user.HomeTenantID)}
 	v, err := c.Evaluate(ctx, authz.AddMembership{Actor: c.Actor.Subject, Account: account, HomeAdministered: j.homeAdministered})
-	if err := verdictError(v, err, ""); err != nil {
+	if err := accountFault(v, err); err != nil {
 		return nil, err
 	}
 	var m contract.Membership

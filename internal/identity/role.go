@@ -104,7 +104,7 @@ func loadNewRole(_ context.Context, c *executor.Call, in *contract.CreateRoleIn)
 
 func (s *Service) createRole(ctx context.Context, c *executor.Call, _ *contract.CreateRoleIn, r grantingRole) (*contract.Role, error) {
 	v, err := c.Evaluate(ctx, authz.ChangeRole{Change: authz.CreateRole, Actor: c.Actor.Subject, Spelling: foldedName(r.Name)})
-	if err := verdictError(v, err, ""); err != nil {
+	if err := accountFault(v, err); err != nil {
 		return nil, err
 	}
 	for _, p := range r.Permissions {
@@ -140,7 +140,7 @@ func (s *Service) updateRole(ctx context.Context, c *executor.Call, in *contract
 		v, err := c.Evaluate(ctx, authz.ChangeRole{
 			Change: authz.RenameRole, Actor: c.Actor.Subject, Role: old.policyRole(), Spelling: foldedName(r.Name),
 		})
-		if err := verdictError(v, err, ""); err != nil {
+		if err := accountFault(v, err); err != nil {
 			return nil, err
 		}
 		// An old key may contain the new name from a deleted role; it then gets these grants.
@@ -169,7 +169,7 @@ func (s *Service) updateRole(ctx context.Context, c *executor.Call, in *contract
 
 func (s *Service) deleteRole(ctx context.Context, c *executor.Call, _ *contract.RoleIn, r grantingRole) (*op.None, error) {
 	v, err := c.Evaluate(ctx, authz.ChangeRole{Change: authz.DeleteRole, Actor: c.Actor.Subject, Role: r.policyRole()})
-	if err := verdictError(v, err, ""); err != nil {
+	if err := accountFault(v, err); err != nil {
 		return nil, err
 	}
 	if err := deleteRoleRow(ctx, c.DB, c.Tenant, r.ID); err != nil {

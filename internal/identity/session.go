@@ -199,7 +199,7 @@ func tokenRoles(held []heldRole, keep []string) (roles []string, scopes map[stri
 
 func (s *Service) logout(ctx context.Context, c *executor.Call, _ *contract.LogoutIn) (*contract.LogoutOut, error) {
 	v, err := c.Evaluate(ctx, authz.EndSession{Actor: c.Actor.Subject, SessionTenant: string(c.Actor.TokenTenant)})
-	if err := verdictError(v, err, ""); err != nil {
+	if err := accountFault(v, err); err != nil {
 		return nil, err
 	}
 	if err := revokeSession(ctx, c.DB, c.Actor.TokenTenant, c.Actor.JTI, c.Actor.UserID, c.Now); err != nil {
@@ -217,7 +217,7 @@ func (s *Service) verifyCurrentPassword(ctx context.Context, c *executor.Call, c
 		return account, err
 	}
 	v, err := c.Evaluate(ctx, authz.ChangeOwnCredentials{Actor: c.Actor.Subject, Account: account.policyAccount()})
-	if err := verdictError(v, err, ""); err != nil {
+	if err := accountFault(v, err); err != nil {
 		return account, err
 	}
 	hash, err := readPasswordHash(ctx, s.deps.Auth, c.Tenant, c.Actor.UserID)
