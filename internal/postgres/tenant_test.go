@@ -397,7 +397,7 @@ func TestPool_ReturnsTimestampsInUTC(t *testing.T) {
 	pool := pgtest.Shared(t, postgres.RoleTracker)
 	var now time.Time
 	var at *time.Time
-	if err := pool.QueryRow(t.Context(), `SELECT now(), now()`, nil).Scan(&now, &at); err != nil {
+	if err := pool.QueryRow(t.Context(), `SELECT now(), now()`).Scan(&now, &at); err != nil {
 		t.Fatal(err)
 	}
 	if now.Location() != time.UTC || at.Location() != time.UTC {
