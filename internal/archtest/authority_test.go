@@ -8,8 +8,6 @@ import (
 	"go/printer"
 	"go/token"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -46,10 +44,7 @@ func authorityWords(t *testing.T) map[string]bool {
 	for file, pattern := range map[string]string{
 		"catalogue": `(?m)^  ([a-z_]+[.:][a-z_.:]+):$`, "roles": `(?m)^  ([A-Za-z][A-Za-z_: -]*):$`,
 	} {
-		text, err := os.ReadFile(filepath.Join(repo(t).root, "policies", "parapet", file, "data.yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := readFile(t, "policies/parapet/"+file+"/data.yaml")
 		found := regexp.MustCompile(pattern).FindAllSubmatch(text, -1)
 		if len(found) < 5 {
 			t.Fatalf("only %d names in the data of %s", len(found), file)
@@ -207,10 +202,7 @@ func TestPolicies_DecideInsteadOfGo(t *testing.T) {
 // the list stays.
 func TestPoliciesREADME_ListsWhatStaysInGo(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join(repo(t).root, "policies", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, "policies/README.md")
 	_, section, ok := strings.Cut(string(text), "\n## What stays in Go and why\n")
 	if !ok {
 		t.Fatal("policies/README.md has no section \"What stays in Go and why\"")

@@ -102,10 +102,7 @@ func TestDocuments_RelativeLinksResolve(t *testing.T) {
 
 func TestDocuments_MakeTargetsExist(t *testing.T) {
 	t.Parallel()
-	makefile, err := os.ReadFile(filepath.Join(repo(t).root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	makefile := readFile(t, "Makefile")
 	targets := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):`).FindAllSubmatch(makefile, -1) {
 		targets[string(m[1])] = true
@@ -197,10 +194,7 @@ func TestAPIGuide_ListsEveryErrorCode(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?m)^\\| [45][0-9][0-9] \\| `([A-Z_]+)` \\|").FindAllStringSubmatch(documents(t)["docs/http-api.md"], -1) {
 		listed[m[1]] = true
 	}
-	text, err := os.ReadFile(filepath.Join(repo(t).root, "internal", "fault", "fault.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, "internal/fault/fault.go")
 	declared := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^\tCode[A-Za-z]+ +Code = "([A-Z_]+)"`).FindAllSubmatch(text, -1) {
 		declared[string(m[1])] = true
@@ -212,10 +206,7 @@ func TestAPIGuide_ListsEveryErrorCode(t *testing.T) {
 // parapet/reasons/data.yaml.
 func TestREADME_QuotesReasonOfPolicies(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join(repo(t).root, "policies", "parapet", "reasons", "data.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, "policies/parapet/reasons/data.yaml")
 	reason := regexp.MustCompile(`(?m)^  not_own:\n    message: (.+)\n    remedy: (.+)$`).FindSubmatch(text)
 	if reason == nil {
 		t.Fatal("policies/parapet/reasons/data.yaml has no reason not_own")

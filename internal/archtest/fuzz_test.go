@@ -2,8 +2,6 @@ package archtest
 
 import (
 	"go/ast"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -22,13 +20,7 @@ var (
 func TestNightly_RunsEveryFuzzTarget(t *testing.T) {
 	t.Parallel()
 	r := repo(t)
-	read := func(name string) string {
-		text, err := os.ReadFile(filepath.Join(r.root, filepath.FromSlash(name)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
+	read := func(name string) string { return string(readFile(t, name)) }
 	dirs := fuzzDirs.FindStringSubmatch(read("Makefile"))
 	workflow := read(".github/workflows/nightly.yml")
 	each, timeout := nightlyFuzz.FindStringSubmatch(workflow), jobTimeout.FindStringSubmatch(workflow)

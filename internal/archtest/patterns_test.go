@@ -3,9 +3,7 @@ package archtest
 import (
 	"go/ast"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -21,10 +19,7 @@ func TestTestCalls_SelectExistingTests(t *testing.T) {
 	t.Parallel()
 	r := repo(t)
 	texts := maps.Clone(documents(t))
-	makefile, err := os.ReadFile(filepath.Join(r.root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	makefile := readFile(t, "Makefile")
 	texts["Makefile"] = string(makefile)
 	calls := 0
 	for name, text := range texts {

@@ -2,8 +2,6 @@ package archtest
 
 import (
 	"go/ast"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -23,10 +21,7 @@ var runsWithoutRaceDetector = map[string]string{
 // test-race). Otherwise only those of the packages in RACED in the Makefile do.
 func TestRaced_ListsConcurrentPackages(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join(repo(t).root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, "Makefile")
 	list := regexp.MustCompile(`(?m)^RACED := ((?:.*\\\n)*.*)$`).FindSubmatch(text)
 	if list == nil {
 		t.Fatal("the Makefile has no list RACED")

@@ -4,8 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,10 +14,7 @@ import (
 // reasonCodes returns the codes in policies/parapet/reasons/data.yaml.
 func reasonCodes(t *testing.T) map[string]bool {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repo(t).root, "policies", "parapet", "reasons", "data.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, "policies/parapet/reasons/data.yaml")
 	codes := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^  ([a-z_]+):$`).FindAllSubmatch(text, -1) {
 		codes[string(m[1])] = true

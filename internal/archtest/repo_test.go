@@ -146,3 +146,14 @@ func isStandard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return first != module && !strings.Contains(first, ".")
 }
+
+// readFile returns the content of a file. name is relative to the root of the repository, with
+// slashes.
+func readFile(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repo(t).root, filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
