@@ -214,7 +214,7 @@ func (c crowd) addEpics() {
 	c.exec(`UPDATE projects.tasks t SET epic_id = e.id
 FROM (SELECT DISTINCT ON (tenant_id, project_id) tenant_id, project_id, id, number FROM projects.tasks WHERE issue_type = 'TASK'
       ORDER BY tenant_id, project_id, number) e
-WHERE t.tenant_id = e.tenant_id AND t.project_id = e.project_id AND t.number > e.number AND ($1::uuid IS NULL OR t.tenant_id = $1)`, c.tenant)
+WHERE t.tenant_id = e.tenant_id AND t.project_id = e.project_id AND t.number > e.number`)
 }
 
 // projectID returns the id of a project, or nil without one.
