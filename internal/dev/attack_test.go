@@ -22,7 +22,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"parapet/internal/fault"
 	"parapet/internal/op"
 	"parapet/internal/uid"
 )
@@ -85,18 +84,10 @@ type answer struct {
 	Error struct{ Code, Message, Reason, Field, Permission, RequestID string }
 }
 
-// do sends a request, and repeats it if the server rejects it because it is busy.
+// do sends a request, and repeats it while the server is busy.
 func (s *stage) do(method, path, token string, in any, headers ...string) answer {
 	s.t.Helper()
-	a := s.send(method, path, token, in, headers...)
-	for range busyRetries {
-		if a.Error.Code != string(fault.CodeUnavailable) {
-			break
-		}
-		time.Sleep(busyDelay)
-		a = s.send(method, path, token, in, headers...)
-	}
-	return a
+	return untilNotBusy(func() answer { return s.send(method, path, token, in, headers...) }, func(a answer) string { return a.Error.Code })
 }
 
 func (s *stage) send(method, path, token string, in any, headers ...string) answer {

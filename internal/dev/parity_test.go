@@ -46,27 +46,23 @@ type callPath struct {
 	ask  func(t *testing.T, o *op.Operation, args map[string]any) outcome
 }
 
-// call performs the operation. Like a client, it repeats a call that the server rejects
-// because it is busy: UNAVAILABLE means that nothing was changed.
+// call performs the operation, and repeats it while the server is busy.
 func (p callPath) call(t *testing.T, o *op.Operation, args map[string]any) outcome {
 	t.Helper()
-	got := p.ask(t, o, args)
-	for range busyRetries {
-		if got.Code != string(fault.CodeUnavailable) {
-			break
-		}
-		time.Sleep(busyDelay)
-		got = p.ask(t, o, args)
+	return untilNotBusy(func() outcome { return p.ask(t, o, args) }, func(got outcome) string { return got.Code })
+}
+
+// untilNotBusy sends a request and returns the response. Like a client, it repeats a request that
+// the server rejects because it is busy, up to 20 times: UNAVAILABLE means that nothing was
+// changed. code returns the error code of a response.
+func untilNotBusy[T any](send func() T, code func(T) string) T {
+	got := send()
+	for n := 0; n < 20 && code(got) == string(fault.CodeUnavailable); n++ {
+		time.Sleep(time.Second)
+		got = send()
 	}
 	return got
 }
-
-// If the server is busy, call repeats the request up to busyRetries times, with a pause of
-// busyDelay.
-const (
-	busyRetries = 20
-	busyDelay   = time.Second
-)
 
 // request encodes arguments as an HTTP request, independently of the code under test.
 func request(o *op.Operation, args map[string]any) (target string, body []byte) {
