@@ -161,14 +161,14 @@ func (f Field) scalarText(value jsontext.Value) (string, error) {
 		valueKind = 't'
 	}
 	if valueKind != kind {
-		return "", fault.Validation(f.Name, fmt.Sprintf("The parameter %s must be %s.", f.Name, kindOf(f.Value())))
+		return "", fault.Validation(f.Name, fmt.Sprintf("The parameter %s must be %s.", f.Name, f.valueText()))
 	}
 	if kind != '"' {
 		return string(value), nil
 	}
 	text, err := jsontext.AppendUnquote(nil, value)
 	if err != nil {
-		return "", fault.Validation(f.Name, fmt.Sprintf("The parameter %s must be %s.", f.Name, kindOf(f.Value())))
+		return "", fault.Validation(f.Name, fmt.Sprintf("The parameter %s must be %s.", f.Name, f.valueText()))
 	}
 	if strings.ContainsRune(string(text), 0) {
 		return "", fault.Validation(f.Name, "The field "+strconv.Quote(f.Name)+" must not contain a NUL character.")

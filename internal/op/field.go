@@ -29,6 +29,9 @@ type Field struct {
 	Doc      string
 	Required bool
 	Rest     bool
+	// Kind is the kind of record that the field identifies, if a name is accepted in place
+	// of the id; otherwise it is empty.
+	Kind Kind
 	// AllowEmpty makes the field accept the empty string, although fields of its kind do
 	// not (see acceptsEmpty). The tag is empty:"true".
 	AllowEmpty bool
@@ -45,6 +48,19 @@ type Field struct {
 
 // Value returns the type of the field's value, without Opt and pointers.
 func (f Field) Value() reflect.Type { return valueType(f.Type) }
+
+// Description returns the doc of the field. If names are accepted in place of an id, it says
+// which ones, after the first phrase.
+func (f Field) Description() string {
+	if f.Kind == "" {
+		return f.Doc
+	}
+	end := strings.IndexAny(f.Doc, ".;:,")
+	if end < 0 {
+		end = len(f.Doc)
+	}
+	return f.Doc[:end] + " (id, " + f.Kind.Names() + ")" + f.Doc[end:]
+}
 
 // acceptsEmpty reports whether the field accepts the empty string. Free text in a body
 // does. Strings with an enum, a format or a pattern, UUIDs and dates do not. A query
@@ -144,6 +160,9 @@ func fieldOf(sf reflect.StructField, index int) (Field, error) {
 	f.MinLength, f.MaxLength = toInt(number("minLength")), toInt(number("maxLength"))
 	if f.Source != FromBody && err == nil {
 		err = checkScalar(f.Value())
+	}
+	if kind := kindsByField()[f.Name]; kind.Names() != "" && f.Value() == reflect.TypeFor[UUID]() {
+		f.Kind = kind
 	}
 	return f, err
 }

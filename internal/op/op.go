@@ -80,6 +80,8 @@ type Operation struct {
 	Spec
 	In, Out reflect.Type
 	Fields  []Field
+	// references is nil if the output contains no reference.
+	references *referencePlan
 }
 
 // Op is an operation with its types as type parameters.
@@ -113,7 +115,16 @@ func New[In, Out any](spec Spec) Op[In, Out] {
 	fields, err := fieldsOf(o.In)
 	if err == nil {
 		o.Fields = fields
+		if o.Access == Public {
+			// Without a caller, nobody may look a name up.
+			for i := range o.Fields {
+				o.Fields[i].Kind = ""
+			}
+		}
 		err = o.checkSpec()
+	}
+	if err == nil {
+		o.references, err = newReferencePlan(o.Out)
 	}
 	if err != nil {
 		panic(fmt.Sprintf("op: operation %q: %v", spec.Name, err))

@@ -100,7 +100,10 @@ func TestRead_RejectsInvalidInput(t *testing.T) {
 		{"wrong type", "", `{"title":7}`, "title"},
 		{"value not in the enum", "", `{"title":"t","state":"open"}`, "state"},
 		{"optional too long", "", `{"title":"t","note":"123456"}`, "note"},
-		{"not a UUID", "", `{"title":"t","owner":"me"}`, "owner"},
+		{"neither an id nor a name", "", `{"title":"t","owner":7}`, "owner"},
+		{"control character in a name", "", `{"title":"t","owner":"a\u001bb"}`, "owner"},
+		{"name too long", "", `{"title":"t","owner":"` + strings.Repeat("x", 255) + `"}`, "owner"},
+		{"blank name", "", `{"title":"t","owner":" "}`, "owner"},
 		{"too many items", "", `{"title":"t","tags":["a","b","c"]}`, "tags"},
 		{"NUL", "", `{"title":"t\u0000"}`, "title"},
 		{"NUL in a list", "", `{"title":"t","tags":["\u0000"]}`, "tags"},
@@ -257,7 +260,8 @@ func TestSchemas_DescribeFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(in.Properties) != len(o.Fields) || in.Properties["limit"].Maximum == nil || in.Properties["owner"].Format != "uuid" {
+	if len(in.Properties) != len(o.Fields) || in.Properties["limit"].Maximum == nil || in.Properties["for"].Format != "uuid" ||
+		in.Properties["owner"].Format != "" || !strings.Contains(in.Properties["owner"].Description, "(id, email address,") {
 		t.Errorf("input schema: %+v", in)
 	}
 	if got := in.Properties["note"].Types; len(got) != 2 || got[1] != "null" {

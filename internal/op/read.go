@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -116,7 +117,15 @@ func (o *Operation) readBody(in reflect.Value, body []byte, present []bool) erro
 			}
 			continue
 		}
-		if err := json.UnmarshalDecode(dec, in.Field(f.Index).Addr().Interface(), json.RejectUnknownMembers(true)); err != nil {
+		if f.Kind != "" && dec.PeekKind() == '"' {
+			tok, err := dec.ReadToken()
+			if err != nil {
+				return bodyFault(err)
+			}
+			if err := f.setID(in.Field(f.Index), tok.String()); err != nil {
+				return err
+			}
+		} else if err := json.UnmarshalDecode(dec, in.Field(f.Index).Addr().Interface(), json.RejectUnknownMembers(true)); err != nil {
 			return valueFault(f, err)
 		}
 		present[i] = true
@@ -172,7 +181,7 @@ func valueFault(f Field, err error) error {
 	if errors.Is(err, ErrUUID) || errors.Is(err, ErrDate) {
 		return fault.Validation(where, fmt.Sprintf("The field %s %s.", where, formatErrorText(err))).WithCause(err)
 	}
-	return fault.Validation(where, fmt.Sprintf("The field %s must be %s.", where, kindOf(f.Value()))).WithCause(err)
+	return fault.Validation(where, fmt.Sprintf("The field %s must be %s.", where, f.valueText())).WithCause(err)
 }
 
 // pointerName returns the name of the field at a JSON pointer, with dots between its
@@ -196,7 +205,10 @@ func formatErrorText(err error) string {
 // setText parses a path parameter, a query parameter or a default value into v.
 func setText(f Field, v reflect.Value, text string) error {
 	typeError := func() error {
-		return fault.Validation(f.Name, fmt.Sprintf("The parameter %s must be %s.", f.Name, kindOf(f.Value())))
+		return fault.Validation(f.Name, fmt.Sprintf("The parameter %s must be %s.", f.Name, f.valueText()))
+	}
+	if f.Kind != "" {
+		return f.setID(v, text)
 	}
 	for v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
@@ -233,6 +245,46 @@ func setText(f Field, v reflect.Value, text string) error {
 		return typeError()
 	}
 	return nil
+}
+
+// setID sets a field that identifies a record to an id or a name. VisitNames finds the
+// names later. An empty text is an error, unless the field allows it.
+func (f Field) setID(v reflect.Value, text string) error {
+	if f.Type != f.Value() {
+		v.FieldByName("Set").SetBool(true)
+		v = v.FieldByName("Value")
+	}
+	id, err := ParseUUID(text)
+	switch {
+	case err == nil:
+		text = string(id)
+	case text == "" && f.AllowEmpty:
+	default:
+		if err := f.checkName(text); err != nil {
+			return err
+		}
+	}
+	v.SetString(text)
+	return nil
+}
+
+// checkName checks a name in place of an id.
+func (f Field) checkName(name string) error {
+	if strings.TrimSpace(name) == "" {
+		return fault.Validation(f.Name, fmt.Sprintf("The field %s must be %s.", f.Name, f.valueText()))
+	}
+	if !utf8.ValidString(name) || utf8.RuneCountInString(name) > maxName || strings.ContainsFunc(name, unicode.IsControl) {
+		return fault.Validation(f.Name, fmt.Sprintf("The name in the field %s must have at most %d characters and no control characters.", f.Name, maxName))
+	}
+	return nil
+}
+
+// valueText describes the values of the field, for messages.
+func (f Field) valueText() string {
+	if f.Kind != "" {
+		return "an id, " + f.Kind.Names()
+	}
+	return kindOf(f.Value())
 }
 
 // kindOf describes the values of a type, for messages.

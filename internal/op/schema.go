@@ -52,9 +52,12 @@ func (f Field) Schema() (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Description = f.Doc
+	s.Description = f.Description()
 	if f.Format != "" {
 		s.Format = f.Format
+	}
+	if f.Kind != "" {
+		s.Format = ""
 	}
 	for _, e := range f.Enum {
 		s.Enum = append(s.Enum, e)

@@ -88,12 +88,18 @@ func (f Field) validateText(s string, present bool) error {
 		}
 		return fault.Validation(f.Name, fmt.Sprintf("The field %s must have the form %s.", f.Name, f.Pattern))
 	}
+	if f.Kind != "" && s != "" {
+		if _, err := ParseUUID(s); err == nil {
+			return nil
+		}
+		return f.checkName(s)
+	}
 	if want := checkFormat(f.Format, s); want != "" {
 		return fault.Validation(f.Name, fmt.Sprintf("The field %s must be %s.", f.Name, want))
 	}
 	if s == "" {
 		// A UUID or a date, whose type excludes the empty string.
-		return fault.Validation(f.Name, fmt.Sprintf("The field %s must be %s.", f.Name, kindOf(f.Value())))
+		return fault.Validation(f.Name, fmt.Sprintf("The field %s must be %s.", f.Name, f.valueText()))
 	}
 	return nil
 }

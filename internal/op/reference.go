@@ -1,0 +1,270 @@
+package op
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Kind is the kind of record that an id in an input or output identifies.
+type Kind string
+
+// The kinds of records that have a name.
+const (
+	KindPerson       Kind = "person"
+	KindProject      Kind = "project"
+	KindTask         Kind = "task"
+	KindIssue        Kind = "issue"
+	KindInitiative   Kind = "initiative"
+	KindStage        Kind = "stage"
+	KindDeliverable  Kind = "deliverable"
+	KindRole         Kind = "role"
+	KindOrganisation Kind = "organisation"
+	KindTenant       Kind = "tenant"
+	// KindScope is the kind of a scopeId. The field scope of the same object says whether
+	// it is an organisation or a project.
+	KindScope Kind = "scope"
+)
+
+// kindsByField maps the name of a field to the kind of record that it identifies. The
+// name has the same meaning in every contract; a test fails for an id whose name is
+// neither here nor in its list of ids without a name.
+func kindsByField() map[string]Kind {
+	kinds := map[string]Kind{
+		"projectId": KindProject, "issueId": KindIssue, "initiativeId": KindInitiative, "stageId": KindStage,
+		"deliverableId": KindDeliverable, "roleId": KindRole, "organisationId": KindOrganisation, "scopeId": KindScope,
+	}
+	for kind, fields := range map[Kind][]string{
+		KindPerson: {
+			"actorId", "agent", "assignee", "authorId", "createdBy", "delegate", "delegator", "holder", "metBy", "onBehalfOf", "owner", "ownerId",
+			"raisedBy", "resolvedBy", "reviewedBy", "reviewer", "revokedBy", "serviceUserId", "submittedBy", "userId",
+		},
+		KindTask:   {"taskId", "epicId", "parentTaskId", "promotedTaskId"},
+		KindTenant: {"tenantId", "homeTenantId", "officeId", "tokenTenantId", "userTenantId"},
+	} {
+		for _, field := range fields {
+			kinds[field] = kind
+		}
+	}
+	return kinds
+}
+
+// acceptedNames lists what identifies a record of the kind besides its id. A kind that is
+// missing accepts only ids.
+func acceptedNames() map[Kind]string {
+	return map[Kind]string{
+		KindPerson:       "email address, integration key, name or me",
+		KindProject:      "prefix or name",
+		KindTask:         "key",
+		KindIssue:        "key",
+		KindInitiative:   "name",
+		KindRole:         "name",
+		KindOrganisation: "name",
+		KindTenant:       "slug or name",
+		KindScope:        "prefix or name",
+	}
+}
+
+// Names lists what identifies a record of the kind besides its id, to follow "id, ": for
+// example "prefix or name". It is empty if only an id does.
+func (k Kind) Names() string { return acceptedNames()[k] }
+
+// maxName is the maximum length, in characters, of a name in place of an id.
+const maxName = 254
+
+// Reference names the record that an id identifies. Outputs have it next to the id.
+type Reference struct {
+	ID    UUID   `json:"id" doc:"The record's id."`
+	Key   string `json:"key,omitempty" doc:"The key of a task or issue, the prefix of a project, or the slug of a tenant."`
+	Name  string `json:"name" doc:"The name or title; REDACTED if the caller may not read the record or it no longer exists. Untrusted text."`
+	Email string `json:"email,omitempty" doc:"The email address of a person."`
+}
+
+// Redacted replaces a name that the caller may not read.
+const Redacted = "REDACTED"
+
+// referencePlan lists the references in a type of output.
+type referencePlan struct {
+	pairs []referencePair
+	// nested are the fields that contain references: structs, pointers to them, and
+	// slices of them.
+	nested []nestedPlan
+}
+
+// referencePair is an id and the reference next to it, as indexes of struct fields.
+type referencePair struct {
+	id, reference int
+	kind          Kind
+	// scope is the index of the field scope, for KindScope.
+	scope int
+}
+
+type nestedPlan struct {
+	field int
+	plan  *referencePlan
+}
+
+// newReferencePlan returns the plan for a struct type, or nil if it contains no
+// reference. It returns an error for a reference that belongs to no id. It does not enter
+// the types in enclosing again, because such a type is recursive.
+func newReferencePlan(t reflect.Type, enclosing ...reflect.Type) (*referencePlan, error) {
+	t = elementType(t)
+	if t.Kind() != reflect.Struct || t == reflect.TypeFor[time.Time]() || slices.Contains(enclosing, t) {
+		return nil, nil //nolint:nilnil // nil is the plan of a type without references
+	}
+	p := &referencePlan{}
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		if !sf.IsExported() {
+			continue
+		}
+		if sf.Type == reflect.TypeFor[*Reference]() {
+			pair, err := newReferencePair(t, i)
+			if err != nil {
+				return nil, err
+			}
+			p.pairs = append(p.pairs, pair)
+			continue
+		}
+		inner, err := newReferencePlan(sf.Type, append(slices.Clone(enclosing), t)...)
+		if err != nil {
+			return nil, err
+		}
+		if inner != nil {
+			p.nested = append(p.nested, nestedPlan{i, inner})
+		}
+	}
+	if p.pairs == nil && p.nested == nil {
+		return nil, nil //nolint:nilnil // as above
+	}
+	return p, nil
+}
+
+// newReferencePair finds the id of a reference by name: assigneeUser belongs to
+// assignee, project to projectId, and scopeRecord to scopeId.
+func newReferencePair(t reflect.Type, reference int) (referencePair, error) {
+	name := jsonName(t.Field(reference))
+	for i := range t.NumField() {
+		idName := jsonName(t.Field(i))
+		if t.Field(i).Type != reflect.TypeFor[UUID]() || ReferenceName(idName) != name {
+			continue
+		}
+		pair := referencePair{id: i, reference: reference, kind: kindsByField()[idName]}
+		if pair.kind == KindScope {
+			scope, ok := t.FieldByName("Scope")
+			if !ok {
+				return pair, fmt.Errorf("%s: scopeId needs a field scope", t)
+			}
+			pair.scope = scope.Index[0]
+		}
+		return pair, nil
+	}
+	return referencePair{}, fmt.Errorf("%s: the reference %s belongs to no id", t, name)
+}
+
+// ReferenceName returns the name of the reference that belongs to an id: project for
+// projectId, assigneeUser for assignee. It is empty for an id without a name.
+func ReferenceName(id string) string {
+	kind, ok := kindsByField()[id]
+	base, hasSuffix := strings.CutSuffix(id, "Id")
+	switch {
+	case !ok:
+		return ""
+	case kind == KindScope:
+		return "scopeRecord"
+	case id == "epicId":
+		return "epicTask" // epic is the older, longer form
+	case hasSuffix:
+		return base
+	default:
+		return id + "User"
+	}
+}
+
+// elementType returns the type without pointers and slices.
+func elementType(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	return t
+}
+
+func jsonName(sf reflect.StructField) string {
+	name := sf.Tag.Get("json")
+	if i := strings.IndexByte(name, ','); i >= 0 {
+		name = name[:i]
+	}
+	return name
+}
+
+// VisitReferences calls visit for each id in the output that has a reference and is not
+// empty. reference points to the reference next to the id. out is a pointer to the
+// operation's output type.
+func (o *Operation) VisitReferences(out any, visit func(kind Kind, id UUID, reference **Reference)) {
+	if o.references != nil {
+		o.references.visit(reflect.ValueOf(out), visit)
+	}
+}
+
+func (p *referencePlan) visit(v reflect.Value, visit func(Kind, UUID, **Reference)) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			p.visit(v.Elem(), visit)
+		}
+		return
+	case reflect.Slice:
+		for i := range v.Len() {
+			p.visit(v.Index(i), visit)
+		}
+		return
+	}
+	for _, pair := range p.pairs {
+		id := UUID(v.Field(pair.id).String())
+		if id == "" {
+			continue
+		}
+		kind := pair.kind
+		if kind == KindScope {
+			kind = Kind(v.Field(pair.scope).String())
+		}
+		if reference, ok := v.Field(pair.reference).Addr().Interface().(**Reference); ok {
+			visit(kind, id, reference)
+		}
+	}
+	for _, n := range p.nested {
+		n.plan.visit(v.Field(n.field), visit)
+	}
+}
+
+// VisitNames calls visit for each field of the input that has a name in place of an id. id
+// points to the field. in is a pointer to the operation's input type.
+func (o *Operation) VisitNames(in any, visit func(f Field, kind Kind, id *UUID) error) error {
+	v := reflect.ValueOf(in).Elem()
+	for _, f := range o.Fields {
+		if f.Kind == "" {
+			continue
+		}
+		fv := v.Field(f.Index)
+		if f.Type != f.Value() {
+			fv = fv.FieldByName("Value")
+		}
+		id, ok := fv.Addr().Interface().(*UUID)
+		if !ok || *id == "" {
+			continue
+		}
+		if _, err := ParseUUID(string(*id)); err == nil {
+			continue
+		}
+		kind := f.Kind
+		if kind == KindScope {
+			kind = Kind(v.FieldByName("Scope").String())
+		}
+		if err := visit(f, kind, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
