@@ -148,15 +148,24 @@ func bind[In, Out any](m *Module, o op.Op[In, Out], guard func(*Call, context.Co
 		if !ok {
 			return nil, fmt.Errorf("executor: %s was called with %T", o.Name, in)
 		}
-		var out *Out
-		err := m.run(ctx, o.Operation, func(ctx context.Context, c *Call) error {
+		prepare := func(ctx context.Context, c *Call) error {
 			c.input = typed
 			if guard != nil {
-				if err := guard(c, ctx); err != nil {
-					return err
-				}
+				return guard(c, ctx)
 			}
-			err := c.validateIdempotencyKey(ctx)
+			return nil
+		}
+		if err := m.resolveNames(ctx, o.Operation, typed, prepare); err != nil {
+			return nil, err
+		}
+		var out *Out
+		var last *Call
+		err := m.run(ctx, o.Operation, func(ctx context.Context, c *Call) error {
+			last = c
+			err := prepare(ctx, c)
+			if err == nil {
+				err = c.validateIdempotencyKey(ctx)
+			}
 			if err == nil {
 				out, err = do(ctx, c, typed)
 			}
@@ -165,6 +174,6 @@ func bind[In, Out any](m *Module, o op.Op[In, Out], guard func(*Call, context.Co
 		if err != nil {
 			return nil, err
 		}
-		return out, nil
+		return out, m.addReferences(ctx, last, out)
 	}}
 }

@@ -69,6 +69,9 @@ type Config struct {
 	// Delegations reads the delegations that callers received; nil in a module without
 	// delegations.
 	Delegations Delegations
+	// Names are the names of the records of all modules, for names in place of ids in
+	// inputs and for references in outputs.
+	Names []Names
 }
 
 // Delegations reads the active delegations of a user.
@@ -186,6 +189,12 @@ func (m *Module) refresh(ctx context.Context, p *principal.Principal, found tena
 
 // run executes f until the principal's permissions match those in the database.
 func (m *Module) run(ctx context.Context, o *op.Operation, f func(ctx context.Context, c *Call) error) error {
+	return m.runIn(ctx, o, o.Effect.Changes(), f)
+}
+
+// runIn is like run. If change is false, f runs without a transaction and must not change
+// data.
+func (m *Module) runIn(ctx context.Context, o *op.Operation, change bool, f func(ctx context.Context, c *Call) error) error {
 	p := principal.FromContext(ctx)
 	if p == nil || p.Subject == nil {
 		return fault.Unauthorized()
@@ -197,7 +206,7 @@ func (m *Module) run(ctx context.Context, o *op.Operation, f func(ctx context.Co
 		c := &Call{Actor: p, Tenant: p.Tenant, Now: m.cfg.Clock.Now(), module: m, operation: o}
 		err := errStale
 		if p.Subject.Revision() == m.cfg.Engine.Revision() {
-			if o.Effect.Changes() {
+			if change {
 				err = m.change(ctx, c, &found, f)
 			} else {
 				err = m.read(ctx, c, &found, f)
