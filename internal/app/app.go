@@ -160,16 +160,17 @@ func (a *App) buildModules(ctx context.Context, tokens *token.Keyring) ([]op.Bou
 		return nil, err
 	}
 	// Every process opens the tracker's pool, because the identity module needs the
-	// delegations that an account has received.
+	// delegations that an account has received and the names of projects.
 	trackerPool, err := a.pools.open(ctx, postgres.RoleTracker)
 	if err != nil {
 		return nil, err
 	}
+	names := []executor.Names{identity.Names(a.pools.byRole[postgres.RoleIdentity]), tracker.Names(trackerPool)}
 	a.identity, err = identity.New(identity.Deps{
 		Pool: a.pools.byRole[postgres.RoleIdentity],
 		// The tenant of a login is not known yet, so all logins share one account.
 		Auth:     a.pools.byRole[postgres.RoleAuth].ChargedTo("login"),
-		Executor: a.newExecutor(contractidentity.Module, a.pools.byRole[postgres.RoleIdentity], nil), Policies: a.engine, Tokens: tokens, Passwords: hasher,
+		Executor: a.newExecutor(contractidentity.Module, a.pools.byRole[postgres.RoleIdentity], nil, names), Policies: a.engine, Tokens: tokens, Passwords: hasher,
 		Log: a.log, AuthProvider: a.cfg.AuthProvider, AgentTenants: a.cfg.AgentTenants,
 		Keys: authz.KeySettings{
 			MaxAdminDays: intOrZero(a.cfg.AdminTTLDays), MaxUserDays: intOrZero(a.cfg.UserTTLDays), MaxActivePersonal: a.cfg.MaxPersonalKeys,
@@ -185,7 +186,7 @@ func (a *App) buildModules(ctx context.Context, tokens *token.Keyring) ([]op.Bou
 	}
 	if slices.Contains(a.cfg.Modules, contracttracker.Module) {
 		a.tracker = tracker.New(tracker.Deps{
-			Executor: a.newExecutor(contracttracker.Module, trackerPool, tracker.Delegations{}), Directory: a.identity, Notifications: a.notifications,
+			Executor: a.newExecutor(contracttracker.Module, trackerPool, tracker.Delegations{}, names), Directory: a.identity, Notifications: a.notifications,
 			Jobs: a.pools.byRole[postgres.RoleJobs], DuplicateCheckDisabled: !a.cfg.DuplicateCheck,
 			Agent: a.newAgentCommand(ctx), Scoring: a.cfg.ScoringTenants, Log: a.log,
 		})
@@ -218,10 +219,10 @@ func intOrZero(n *int) int {
 	return *n
 }
 
-func (a *App) newExecutor(module string, pool *postgres.Pool, delegations executor.Delegations) *executor.Module {
+func (a *App) newExecutor(module string, pool *postgres.Pool, delegations executor.Delegations, names []executor.Names) *executor.Module {
 	return executor.New(executor.Config{
 		Module: module, Pool: pool, Engine: a.engine, Principals: a.checker, Clock: clock.System{}, Log: a.log, HashKey: deriveHashKey(a.cfg.JWTSecret), PreviousHashKey: deriveHashKey(a.cfg.JWTPrevious),
-		Delegations: delegations, Timeout: a.cfg.RequestTimeout,
+		Delegations: delegations, Timeout: a.cfg.RequestTimeout, Names: names,
 	})
 }
 

@@ -138,7 +138,7 @@ func TestListAuditEntries_FiltersAndPages(t *testing.T) {
 	if n := len(list(map[string][]string{"from": {"2999-01-01T00:00:00Z"}}).Items); n != 0 {
 		t.Errorf("from in the future: got %d entries, want none", n)
 	}
-	for _, query := range []map[string][]string{{"from": {"yesterday"}}, {"until": {"1"}}, {"actorId": {"me"}}, {"cursor": {"x"}}, {"limit": {"201"}}, {"seq": {"1"}}} {
+	for _, query := range []map[string][]string{{"from": {"yesterday"}}, {"until": {"1"}}, {"actorId": {"nobody@acme.example"}}, {"cursor": {"x"}}, {"limit": {"201"}}, {"seq": {"1"}}} {
 		if _, err := r.call("list-audit-entries", request{token: admin, query: query}); !fault.HasCode(err, fault.CodeValidation) {
 			t.Errorf("query %v: got %v, want VALIDATION", query, err)
 		}

@@ -143,10 +143,7 @@ func (s *Service) assignIssueHandler() executor.Handler[contract.AssignIssueIn, 
 				r.AssigneeID = nil
 				return nil
 			}
-			user, err := op.ParseUUID(in.Assignee.Value)
-			if err != nil {
-				return fault.Validation("assignee", "The field assignee must be a UUID.").WithCause(err)
-			}
+			user := in.Assignee.Value
 			if user == value(r.AssigneeID) {
 				return nil
 			}

@@ -85,7 +85,7 @@ func TestTaskOperations_ValidationErrorsNameTheField(t *testing.T) {
 		{"assignee", fields{"assignee": guest.id}},
 		{"assignee", fields{"assignee": uncleared.id}},
 		{"assignee", fields{"assignee": foreigner.id}},
-		{"assignee", fields{"assignee": "me"}},
+		{"assignee", fields{"assignee": "nobody"}},
 		{"estimatePoints", fields{"estimatePoints": 3}},
 		{"labels.0", fields{"labels": []string{" a"}}},
 		{"epicId", fields{"epicId": plain.ID}},
@@ -215,7 +215,7 @@ func TestListTasks_FiltersAndSearches(t *testing.T) {
 			t.Errorf("%v: got %q, want %q", c.in, got, c.want)
 		}
 	}
-	for _, in := range []fields{{"limit": 0}, {"limit": 201}, {"cursor": "x"}, {"assignee": "me"}, {"epicId": "x"}, {"order": "asc"}} {
+	for _, in := range []fields{{"limit": 0}, {"limit": 201}, {"cursor": "x"}, {"assignee": "nobody"}, {"epicId": "x"}, {"order": "asc"}} {
 		w.wantError(fault.CodeValidation, member, "list-tasks", merge(fields{"projectId": p.ID}, in))
 	}
 	// A cursor of another project or another tenant is rejected.

@@ -140,7 +140,7 @@ func TestTimeEntryOperations_ValidationErrorsNameTheField(t *testing.T) {
 		{"update-time-entry", "projectId", change(fields{"projectId": other.ID})},
 		{"list-time-entries", "to", fields{"from": "2027-03-02", "to": "2027-03-01"}},
 		{"list-time-entries", "from", fields{"from": "now"}},
-		{"list-time-entries", "userId", fields{"userId": "me"}},
+		{"list-time-entries", "userId", fields{"userId": "nobody"}},
 		{"list-time-entries", "cursor", fields{"cursor": "x"}},
 		{"list-time-entries", "limit", fields{"limit": 1000}},
 	} {

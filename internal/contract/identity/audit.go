@@ -8,23 +8,26 @@ import (
 
 // AuditEntry is one entry of the tenant's audit chain. It never changes.
 type AuditEntry struct {
-	ID             op.UUID   `json:"id" doc:"The entry's id."`
-	Seq            int64     `json:"seq" doc:"The entry's position in the tenant's audit chain, starting at 1."`
-	TenantID       op.UUID   `json:"tenantId,omitempty" doc:"The tenant."`
-	ActorID        op.UUID   `json:"actorId,omitempty" doc:"The user who performed the action."`
-	OnBehalfOf     op.UUID   `json:"onBehalfOf,omitempty" doc:"The user on whose behalf the actor performed the action."`
-	ActorType      string    `json:"actorType" doc:"The actor's type."`
-	Action         string    `json:"action" doc:"The action."`
-	ResourceType   string    `json:"resourceType" doc:"The type of the record that the action was performed on."`
-	ResourceID     string    `json:"resourceId,omitempty" doc:"The id of the record that the action was performed on."`
-	Module         string    `json:"module" doc:"The module that performed the action."`
-	Changes        any       `json:"changes,omitempty" doc:"The changed fields and values."`
-	CorrelationID  op.UUID   `json:"correlationId" doc:"The x-request-id of the request."`
-	CreatedAt      time.Time `json:"createdAt" doc:"When the action was performed, by the server's clock."`
-	Classification *string   `json:"classification,omitempty" doc:"The classification of the action: any text. Absent when the action has none."`
-	CredentialKind string    `json:"credentialKind,omitempty" enum:"session|api_key" doc:"The kind of credential that authenticated the request. Absent when there was no credential: for a login and for the system's own work."`
-	CredentialID   op.UUID   `json:"credentialId,omitempty" doc:"The session's id or the API key's jti."`
-	Hash           string    `json:"hash" doc:"The entry's hash in hex. It covers the previous entry's hash and every column of this entry."`
+	ID             op.UUID       `json:"id" doc:"The entry's id."`
+	Seq            int64         `json:"seq" doc:"The entry's position in the tenant's audit chain, starting at 1."`
+	TenantID       op.UUID       `json:"tenantId,omitempty" doc:"The tenant."`
+	Tenant         *op.Reference `json:"tenant,omitempty" db:"-" doc:"The name of the record that tenantId identifies."`
+	ActorID        op.UUID       `json:"actorId,omitempty" doc:"The user who performed the action."`
+	Actor          *op.Reference `json:"actor,omitempty" db:"-" doc:"The name of the record that actorId identifies."`
+	OnBehalfOf     op.UUID       `json:"onBehalfOf,omitempty" doc:"The user on whose behalf the actor performed the action."`
+	OnBehalfOfUser *op.Reference `json:"onBehalfOfUser,omitempty" db:"-" doc:"The name of the record that onBehalfOf identifies."`
+	ActorType      string        `json:"actorType" doc:"The actor's type."`
+	Action         string        `json:"action" doc:"The action."`
+	ResourceType   string        `json:"resourceType" doc:"The type of the record that the action was performed on."`
+	ResourceID     string        `json:"resourceId,omitempty" doc:"The id of the record that the action was performed on."`
+	Module         string        `json:"module" doc:"The module that performed the action."`
+	Changes        any           `json:"changes,omitempty" doc:"The changed fields and values."`
+	CorrelationID  op.UUID       `json:"correlationId" doc:"The x-request-id of the request."`
+	CreatedAt      time.Time     `json:"createdAt" doc:"When the action was performed, by the server's clock."`
+	Classification *string       `json:"classification,omitempty" doc:"The classification of the action: any text. Absent when the action has none."`
+	CredentialKind string        `json:"credentialKind,omitempty" enum:"session|api_key" doc:"The kind of credential that authenticated the request. Absent when there was no credential: for a login and for the system's own work."`
+	CredentialID   op.UUID       `json:"credentialId,omitempty" doc:"The session's id or the API key's jti."`
+	Hash           string        `json:"hash" doc:"The entry's hash in hex. It covers the previous entry's hash and every column of this entry."`
 }
 
 // ListAuditEntriesIn filters the audit entries.

@@ -9,16 +9,18 @@ import (
 // EventRecord is one domain event of the tenant. It omits the payload, because the
 // payload has the classification of the record that it describes.
 type EventRecord struct {
-	ID            op.UUID    `json:"id" doc:"The event's id."`
-	Type          string     `json:"type" doc:"<area>.<entity>.<past-tense verb>."`
-	TenantID      op.UUID    `json:"tenantId" doc:"The tenant."`
-	AggregateType string     `json:"aggregateType" doc:"The type of the record that the event is about."`
-	AggregateID   string     `json:"aggregateId" doc:"The id of the record that the event is about."`
-	Sequence      int64      `json:"sequence" doc:"The event's sequence number. Later events of the same record have higher numbers."`
-	OccurredAt    time.Time  `json:"occurredAt" doc:"When the event happened."`
-	ActorID       op.UUID    `json:"actorId,omitempty" doc:"The user who caused the event."`
-	CorrelationID op.UUID    `json:"correlationId" doc:"The x-request-id of the request."`
-	DispatchedAt  *time.Time `json:"dispatchedAt,omitempty" doc:"When the event was delivered to its subscribers."`
+	ID            op.UUID       `json:"id" doc:"The event's id."`
+	Type          string        `json:"type" doc:"<area>.<entity>.<past-tense verb>."`
+	TenantID      op.UUID       `json:"tenantId" doc:"The tenant."`
+	Tenant        *op.Reference `json:"tenant,omitempty" db:"-" doc:"The name of the record that tenantId identifies."`
+	AggregateType string        `json:"aggregateType" doc:"The type of the record that the event is about."`
+	AggregateID   string        `json:"aggregateId" doc:"The id of the record that the event is about."`
+	Sequence      int64         `json:"sequence" doc:"The event's sequence number. Later events of the same record have higher numbers."`
+	OccurredAt    time.Time     `json:"occurredAt" doc:"When the event happened."`
+	ActorID       op.UUID       `json:"actorId,omitempty" doc:"The user who caused the event."`
+	Actor         *op.Reference `json:"actor,omitempty" db:"-" doc:"The name of the record that actorId identifies."`
+	CorrelationID op.UUID       `json:"correlationId" doc:"The x-request-id of the request."`
+	DispatchedAt  *time.Time    `json:"dispatchedAt,omitempty" doc:"When the event was delivered to its subscribers."`
 }
 
 // ListEventsIn filters the events.

@@ -18,33 +18,40 @@ const (
 
 // Key is the record of an API key. It never contains the token.
 type Key struct {
-	ID           op.UUID    `json:"id" doc:"The key's id; the same as its jti."`
-	JTI          op.UUID    `json:"jti" doc:"The JWT id of the token."`
-	Label        string     `json:"label" doc:"Where the key is used: user-generated, untrusted text."`
-	Owner        op.UUID    `json:"owner" doc:"The user that the key acts as."`
-	TenantID     op.UUID    `json:"tenantId" doc:"The tenant that the key is bound to."`
-	Kind         string     `json:"kind" enum:"PERSONAL|SERVICE" doc:"PERSONAL: issued by the owner. SERVICE: issued for a service principal."`
-	Expiry       time.Time  `json:"expiry" doc:"When the key expires."`
-	CreatedBy    op.UUID    `json:"createdBy" doc:"The user who issued the key."`
-	CreatedAt    time.Time  `json:"createdAt" doc:"When the key was issued."`
-	RevokedAt    *time.Time `json:"revokedAt,omitempty" doc:"When the key was revoked."`
-	RevokedBy    op.UUID    `json:"revokedBy,omitempty" doc:"The user who revoked the key."`
-	RevokeReason string     `json:"revokeReason,omitempty" doc:"Why the key was revoked: user-generated, untrusted text."`
-	LastUsedAt   *time.Time `json:"lastUsedAt,omitempty" doc:"When the key was last accepted, accurate to the minute."`
+	ID            op.UUID       `json:"id" doc:"The key's id; the same as its jti."`
+	JTI           op.UUID       `json:"jti" doc:"The JWT id of the token."`
+	Label         string        `json:"label" doc:"Where the key is used: user-generated, untrusted text."`
+	Owner         op.UUID       `json:"owner" doc:"The user that the key acts as."`
+	OwnerUser     *op.Reference `json:"ownerUser,omitempty" db:"-" doc:"The name of the record that owner identifies."`
+	TenantID      op.UUID       `json:"tenantId" doc:"The tenant that the key is bound to."`
+	Tenant        *op.Reference `json:"tenant,omitempty" db:"-" doc:"The name of the record that tenantId identifies."`
+	Kind          string        `json:"kind" enum:"PERSONAL|SERVICE" doc:"PERSONAL: issued by the owner. SERVICE: issued for a service principal."`
+	Expiry        time.Time     `json:"expiry" doc:"When the key expires."`
+	CreatedBy     op.UUID       `json:"createdBy" doc:"The user who issued the key."`
+	CreatedByUser *op.Reference `json:"createdByUser,omitempty" db:"-" doc:"The name of the record that createdBy identifies."`
+	CreatedAt     time.Time     `json:"createdAt" doc:"When the key was issued."`
+	RevokedAt     *time.Time    `json:"revokedAt,omitempty" doc:"When the key was revoked."`
+	RevokedBy     op.UUID       `json:"revokedBy,omitempty" doc:"The user who revoked the key."`
+	RevokedByUser *op.Reference `json:"revokedByUser,omitempty" db:"-" doc:"The name of the record that revokedBy identifies."`
+	RevokeReason  string        `json:"revokeReason,omitempty" doc:"Why the key was revoked: user-generated, untrusted text."`
+	LastUsedAt    *time.Time    `json:"lastUsedAt,omitempty" doc:"When the key was last accepted, accurate to the minute."`
 }
 
 // IssuedKey is a new key with its token. No other response contains the token.
 type IssuedKey struct {
-	Token     string    `json:"token" doc:"The token. It is returned only this once."`
-	ID        op.UUID   `json:"id" doc:"The key's id; the same as its jti."`
-	JTI       op.UUID   `json:"jti" doc:"The JWT id of the token."`
-	Label     string    `json:"label" doc:"Where the key is used."`
-	Owner     op.UUID   `json:"owner" doc:"The user that the key acts as."`
-	TenantID  op.UUID   `json:"tenantId" doc:"The tenant that the key is bound to."`
-	Kind      string    `json:"kind" enum:"PERSONAL|SERVICE" doc:"PERSONAL: issued by the owner. SERVICE: issued for a service principal."`
-	Expiry    time.Time `json:"expiry" doc:"When the key expires."`
-	CreatedBy op.UUID   `json:"createdBy" doc:"The user who issued the key."`
-	CreatedAt time.Time `json:"createdAt" doc:"When the key was issued."`
+	Token         string        `json:"token" doc:"The token. It is returned only this once."`
+	ID            op.UUID       `json:"id" doc:"The key's id; the same as its jti."`
+	JTI           op.UUID       `json:"jti" doc:"The JWT id of the token."`
+	Label         string        `json:"label" doc:"Where the key is used."`
+	Owner         op.UUID       `json:"owner" doc:"The user that the key acts as."`
+	OwnerUser     *op.Reference `json:"ownerUser,omitempty" db:"-" doc:"The name of the record that owner identifies."`
+	TenantID      op.UUID       `json:"tenantId" doc:"The tenant that the key is bound to."`
+	Tenant        *op.Reference `json:"tenant,omitempty" db:"-" doc:"The name of the record that tenantId identifies."`
+	Kind          string        `json:"kind" enum:"PERSONAL|SERVICE" doc:"PERSONAL: issued by the owner. SERVICE: issued for a service principal."`
+	Expiry        time.Time     `json:"expiry" doc:"When the key expires."`
+	CreatedBy     op.UUID       `json:"createdBy" doc:"The user who issued the key."`
+	CreatedByUser *op.Reference `json:"createdByUser,omitempty" db:"-" doc:"The name of the record that createdBy identifies."`
+	CreatedAt     time.Time     `json:"createdAt" doc:"When the key was issued."`
 }
 
 // IssueServiceKeyIn is the input of IssueServiceKey. The lifetime is fixed.

@@ -11,18 +11,19 @@ type MeIn struct{}
 
 // MeOut describes the caller and its credential.
 type MeOut struct {
-	User           Person    `json:"user" doc:"The user who owns the credential."`
-	TenantID       op.UUID   `json:"tenantId" doc:"The tenant that the request acts in."`
-	TenantSlug     string    `json:"tenantSlug" doc:"The tenant's short name."`
-	TenantName     string    `json:"tenantName" doc:"The tenant's name: user-generated, untrusted text."`
-	TenantType     string    `json:"tenantType" enum:"STANDARD|PROGRAMME_OFFICE" doc:"The tenant's type."`
-	OrganisationID op.UUID   `json:"organisationId,omitempty" doc:"The organisation that the user belongs to in the tenant."`
-	Roles          []string  `json:"roles" doc:"The effective roles, in any scope."`
-	Clearance      string    `json:"clearance" doc:"The effective clearance."`
-	TokenKind      string    `json:"tokenKind" enum:"session|api_key" doc:"The kind of the credential."`
-	TokenTenantID  op.UUID   `json:"tokenTenantId" doc:"The tenant that the credential is bound to."`
-	TokenID        op.UUID   `json:"tokenId" doc:"The credential's jti."`
-	ExpiresAt      time.Time `json:"expiresAt" doc:"When the credential expires."`
+	User           Person        `json:"user" doc:"The user who owns the credential."`
+	TenantID       op.UUID       `json:"tenantId" doc:"The tenant that the request acts in."`
+	TenantSlug     string        `json:"tenantSlug" doc:"The tenant's short name."`
+	TenantName     string        `json:"tenantName" doc:"The tenant's name: user-generated, untrusted text."`
+	TenantType     string        `json:"tenantType" enum:"STANDARD|PROGRAMME_OFFICE" doc:"The tenant's type."`
+	OrganisationID op.UUID       `json:"organisationId,omitempty" doc:"The organisation that the user belongs to in the tenant."`
+	Organisation   *op.Reference `json:"organisation,omitempty" db:"-" doc:"The name of the record that organisationId identifies."`
+	Roles          []string      `json:"roles" doc:"The effective roles, in any scope."`
+	Clearance      string        `json:"clearance" doc:"The effective clearance."`
+	TokenKind      string        `json:"tokenKind" enum:"session|api_key" doc:"The kind of the credential."`
+	TokenTenantID  op.UUID       `json:"tokenTenantId" doc:"The tenant that the credential is bound to."`
+	TokenID        op.UUID       `json:"tokenId" doc:"The credential's jti."`
+	ExpiresAt      time.Time     `json:"expiresAt" doc:"When the credential expires."`
 }
 
 // Me returns the caller and its credential.
@@ -34,6 +35,7 @@ var Me = op.New[MeIn, MeOut](op.Spec{
 // PermissionsOut lists the caller's permissions.
 type PermissionsOut struct {
 	TenantID    op.UUID               `json:"tenantId" doc:"The tenant that the permissions apply to."`
+	Tenant      *op.Reference         `json:"tenant,omitempty" db:"-" doc:"The name of the record that tenantId identifies."`
 	Permissions []EffectivePermission `json:"permissions" doc:"The effective permissions, ordered by name."`
 }
 

@@ -24,13 +24,16 @@ const (
 
 // Membership makes a user a member of a tenant, optionally in one of its organisations.
 type Membership struct {
-	TenantID       op.UUID   `json:"tenantId" doc:"The tenant."`
-	UserID         op.UUID   `json:"userId" doc:"The user."`
-	OrganisationID op.UUID   `json:"organisationId,omitempty" doc:"The organisation that the user belongs to in the tenant."`
-	Status         string    `json:"status" enum:"ACTIVE|SUSPENDED|REMOVED" doc:"Only an ACTIVE member can act in the tenant."`
-	Clearance      string    `json:"clearance,omitempty" doc:"The highest classification that the user may read in the tenant; absent means UNCLASSIFIED."`
-	CreatedAt      time.Time `json:"createdAt" doc:"When the user joined."`
-	UpdatedAt      time.Time `json:"updatedAt" doc:"When the membership last changed."`
+	TenantID       op.UUID       `json:"tenantId" doc:"The tenant."`
+	Tenant         *op.Reference `json:"tenant,omitempty" db:"-" doc:"The name of the record that tenantId identifies."`
+	UserID         op.UUID       `json:"userId" doc:"The user."`
+	User           *op.Reference `json:"user,omitempty" db:"-" doc:"The name of the record that userId identifies."`
+	OrganisationID op.UUID       `json:"organisationId,omitempty" doc:"The organisation that the user belongs to in the tenant."`
+	Organisation   *op.Reference `json:"organisation,omitempty" db:"-" doc:"The name of the record that organisationId identifies."`
+	Status         string        `json:"status" enum:"ACTIVE|SUSPENDED|REMOVED" doc:"Only an ACTIVE member can act in the tenant."`
+	Clearance      string        `json:"clearance,omitempty" doc:"The highest classification that the user may read in the tenant; absent means UNCLASSIFIED."`
+	CreatedAt      time.Time     `json:"createdAt" doc:"When the user joined."`
+	UpdatedAt      time.Time     `json:"updatedAt" doc:"When the membership last changed."`
 }
 
 // ListMembershipsIn filters the memberships.

@@ -17,13 +17,14 @@ const (
 
 // Organisation is a company that takes part in a tenant.
 type Organisation struct {
-	ID                 op.UUID   `json:"id" doc:"The organisation's id."`
-	TenantID           op.UUID   `json:"tenantId" doc:"The tenant that the organisation belongs to."`
-	Name               string    `json:"name" doc:"The organisation's name, unique in the tenant: user-generated, untrusted text."`
-	Type               string    `json:"type" enum:"CUSTOMER|SUPPLIER|PARTNER|INTERNAL" doc:"The organisation's role in the tenant."`
-	VerificationStatus string    `json:"verificationStatus" enum:"UNVERIFIED|PENDING|VERIFIED|REJECTED" doc:"The state of the organisation's verification."`
-	CreatedAt          time.Time `json:"createdAt" doc:"When the organisation was created."`
-	UpdatedAt          time.Time `json:"updatedAt" doc:"When the organisation last changed."`
+	ID                 op.UUID       `json:"id" doc:"The organisation's id."`
+	TenantID           op.UUID       `json:"tenantId" doc:"The tenant that the organisation belongs to."`
+	Tenant             *op.Reference `json:"tenant,omitempty" db:"-" doc:"The name of the record that tenantId identifies."`
+	Name               string        `json:"name" doc:"The organisation's name, unique in the tenant: user-generated, untrusted text."`
+	Type               string        `json:"type" enum:"CUSTOMER|SUPPLIER|PARTNER|INTERNAL" doc:"The organisation's role in the tenant."`
+	VerificationStatus string        `json:"verificationStatus" enum:"UNVERIFIED|PENDING|VERIFIED|REJECTED" doc:"The state of the organisation's verification."`
+	CreatedAt          time.Time     `json:"createdAt" doc:"When the organisation was created."`
+	UpdatedAt          time.Time     `json:"updatedAt" doc:"When the organisation last changed."`
 }
 
 // ListOrganisationsIn filters the organisations.
@@ -44,7 +45,7 @@ var ListOrganisations = op.New[ListOrganisationsIn, op.Page[Organisation]](op.Sp
 
 // OrganisationIn is the input of GetOrganisation.
 type OrganisationIn struct {
-	OrganisationID op.UUID `path:"organisationId" doc:"The organisation's id."`
+	OrganisationID op.UUID `path:"organisationId" doc:"The organisation."`
 }
 
 // GetOrganisation returns an organisation.
@@ -68,7 +69,7 @@ var CreateOrganisation = op.New[CreateOrganisationIn, Organisation](op.Spec{
 
 // UpdateOrganisationIn is the input of UpdateOrganisation.
 type UpdateOrganisationIn struct {
-	OrganisationID     op.UUID        `path:"organisationId" doc:"The organisation's id."`
+	OrganisationID     op.UUID        `path:"organisationId" doc:"The organisation."`
 	Name               op.Opt[string] `json:"name" minLength:"1" maxLength:"200" doc:"The name, unique in the tenant."`
 	Type               op.Opt[string] `json:"type" enum:"CUSTOMER|SUPPLIER|PARTNER|INTERNAL" doc:"The organisation's role in the tenant."`
 	VerificationStatus op.Opt[string] `json:"verificationStatus" enum:"UNVERIFIED|PENDING|VERIFIED|REJECTED" doc:"The state of the organisation's verification."`

@@ -50,13 +50,15 @@ type Role struct {
 
 // RoleAssignment is a role that a user holds in a scope.
 type RoleAssignment struct {
-	ID        op.UUID   `json:"id" doc:"The assignment's id."`
-	RoleID    op.UUID   `json:"roleId" doc:"The role's id."`
-	Role      string    `json:"role" doc:"The role's name."`
-	UserID    op.UUID   `json:"userId" doc:"The user who holds the role."`
-	Scope     string    `json:"scope" enum:"tenant|organisation|project" doc:"The kind of scope that the role is held in."`
-	ScopeID   op.UUID   `json:"scopeId,omitempty" doc:"The id of the organisation or the project; absent for the scope tenant."`
-	CreatedAt time.Time `json:"createdAt" doc:"When the role was assigned."`
+	ID          op.UUID       `json:"id" doc:"The assignment's id."`
+	RoleID      op.UUID       `json:"roleId" doc:"The role's id."`
+	Role        string        `json:"role" doc:"The role's name."`
+	UserID      op.UUID       `json:"userId" doc:"The user who holds the role."`
+	User        *op.Reference `json:"user,omitempty" db:"-" doc:"The name of the record that userId identifies."`
+	Scope       string        `json:"scope" enum:"tenant|organisation|project" doc:"The kind of scope that the role is held in."`
+	ScopeID     op.UUID       `json:"scopeId,omitempty" doc:"The id of the organisation or the project; absent for the scope tenant."`
+	ScopeRecord *op.Reference `json:"scopeRecord,omitempty" db:"-" doc:"The name of the record that scopeId identifies."`
+	CreatedAt   time.Time     `json:"createdAt" doc:"When the role was assigned."`
 }
 
 // ListRolesIn selects a page of roles.
@@ -74,7 +76,7 @@ var ListRoles = op.New[ListRolesIn, op.Page[Role]](op.Spec{
 
 // RoleIn is the input of GetRole and DeleteRole.
 type RoleIn struct {
-	RoleID op.UUID `path:"roleId" doc:"The role's id."`
+	RoleID op.UUID `path:"roleId" doc:"The role."`
 }
 
 // GetRole returns a role.
@@ -99,7 +101,7 @@ var CreateRole = op.New[CreateRoleIn, Role](op.Spec{
 
 // UpdateRoleIn is the input of UpdateRole.
 type UpdateRoleIn struct {
-	RoleID      op.UUID        `path:"roleId" doc:"The role's id."`
+	RoleID      op.UUID        `path:"roleId" doc:"The role."`
 	Name        op.Opt[string] `json:"name" minLength:"1" maxLength:"100" doc:"The name, unique in the tenant. Tokens that contain the old name lose the role."`
 	Description op.Opt[string] `json:"description" maxLength:"500" doc:"What the role is for."`
 }
@@ -120,7 +122,7 @@ var DeleteRole = op.New[RoleIn, op.None](op.Spec{
 
 // GrantPermissionIn is the input of GrantPermission.
 type GrantPermissionIn struct {
-	RoleID     op.UUID `path:"roleId" doc:"The role's id."`
+	RoleID     op.UUID `path:"roleId" doc:"The role."`
 	Permission string  `json:"permission" required:"true" maxLength:"100" doc:"The permission's name; list-permissions lists them."`
 }
 
@@ -135,7 +137,7 @@ var GrantPermission = op.New[GrantPermissionIn, Role](op.Spec{
 
 // RevokePermissionIn is the input of RevokePermission.
 type RevokePermissionIn struct {
-	RoleID     op.UUID `path:"roleId" doc:"The role's id."`
+	RoleID     op.UUID `path:"roleId" doc:"The role."`
 	Permission string  `path:"permission" maxLength:"100" doc:"The permission's name."`
 }
 
@@ -148,7 +150,7 @@ var RevokePermission = op.New[RevokePermissionIn, Role](op.Spec{
 
 // ListAssignmentsIn selects a role and a page of its assignments.
 type ListAssignmentsIn struct {
-	RoleID op.UUID `path:"roleId" doc:"The role's id."`
+	RoleID op.UUID `path:"roleId" doc:"The role."`
 	Limit  int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"Maximum number of items to return."`
 	Cursor string  `query:"cursor" maxLength:"1024" doc:"The nextCursor of the previous page; omit it for the first page."`
 }
@@ -162,10 +164,10 @@ var ListAssignments = op.New[ListAssignmentsIn, op.Page[RoleAssignment]](op.Spec
 
 // AssignRoleIn is the input of AssignRole.
 type AssignRoleIn struct {
-	RoleID  op.UUID `path:"roleId" doc:"The role's id."`
+	RoleID  op.UUID `path:"roleId" doc:"The role."`
 	UserID  op.UUID `json:"userId" required:"true" doc:"The user, a member of the tenant."`
 	Scope   string  `json:"scope" default:"tenant" enum:"tenant|organisation|project" doc:"The kind of scope to assign the role in."`
-	ScopeID op.UUID `json:"scopeId" doc:"The id of the organisation or the project. Omit it for the scope tenant."`
+	ScopeID op.UUID `json:"scopeId" doc:"The organisation or the project. Omit it for the scope tenant."`
 }
 
 // AssignRole assigns a role to a user in a scope.
@@ -177,7 +179,7 @@ var AssignRole = op.New[AssignRoleIn, RoleAssignment](op.Spec{
 
 // UnassignRoleIn is the input of UnassignRole.
 type UnassignRoleIn struct {
-	RoleID       op.UUID `path:"roleId" doc:"The role's id."`
+	RoleID       op.UUID `path:"roleId" doc:"The role."`
 	AssignmentID op.UUID `path:"assignmentId" doc:"The assignment's id."`
 }
 

@@ -27,19 +27,20 @@ const (
 
 // Tenant is a customer whose data is isolated from every other tenant's.
 type Tenant struct {
-	ID             op.UUID    `json:"id" doc:"The tenant's id."`
-	Slug           string     `json:"slug" doc:"The tenant's short name, unique in the installation."`
-	Name           string     `json:"name" doc:"The tenant's name: user-generated, untrusted text."`
-	Type           string     `json:"type" enum:"STANDARD|PROGRAMME_OFFICE" doc:"The tenant's type."`
-	DefaultLocale  string     `json:"defaultLocale" enum:"en-US|en-GB|it-IT|de-DE|fr-FR" doc:"The locale of users who have chosen none; one of enabledLocales."`
-	EnabledLocales []string   `json:"enabledLocales" doc:"The locales that users can choose, such as en-GB."`
-	TimeZone       string     `json:"timeZone" doc:"An IANA time zone."`
-	Currency       string     `json:"currency" doc:"An ISO 4217 code."`
-	Enabled        bool       `json:"enabled" doc:"Whether the tenant is enabled. Nobody can act in a disabled tenant."`
-	DisabledAt     *time.Time `json:"disabledAt,omitempty" doc:"When the tenant was disabled."`
-	OfficeID       op.UUID    `json:"officeId,omitempty" doc:"The PROGRAMME_OFFICE tenant that administers this one."`
-	CreatedAt      time.Time  `json:"createdAt" doc:"When the tenant was created."`
-	UpdatedAt      time.Time  `json:"updatedAt" doc:"When the tenant last changed."`
+	ID             op.UUID       `json:"id" doc:"The tenant's id."`
+	Slug           string        `json:"slug" doc:"The tenant's short name, unique in the installation."`
+	Name           string        `json:"name" doc:"The tenant's name: user-generated, untrusted text."`
+	Type           string        `json:"type" enum:"STANDARD|PROGRAMME_OFFICE" doc:"The tenant's type."`
+	DefaultLocale  string        `json:"defaultLocale" enum:"en-US|en-GB|it-IT|de-DE|fr-FR" doc:"The locale of users who have chosen none; one of enabledLocales."`
+	EnabledLocales []string      `json:"enabledLocales" doc:"The locales that users can choose, such as en-GB."`
+	TimeZone       string        `json:"timeZone" doc:"An IANA time zone."`
+	Currency       string        `json:"currency" doc:"An ISO 4217 code."`
+	Enabled        bool          `json:"enabled" doc:"Whether the tenant is enabled. Nobody can act in a disabled tenant."`
+	DisabledAt     *time.Time    `json:"disabledAt,omitempty" doc:"When the tenant was disabled."`
+	OfficeID       op.UUID       `json:"officeId,omitempty" doc:"The PROGRAMME_OFFICE tenant that administers this one."`
+	Office         *op.Reference `json:"office,omitempty" db:"-" doc:"The name of the record that officeId identifies."`
+	CreatedAt      time.Time     `json:"createdAt" doc:"When the tenant was created."`
+	UpdatedAt      time.Time     `json:"updatedAt" doc:"When the tenant last changed."`
 }
 
 // ListTenantsIn filters the tenants.
@@ -89,7 +90,7 @@ var CreateTenant = op.New[CreateTenantIn, CreateTenantOut](op.Spec{
 
 // TenantIn is the input of GetTenant.
 type TenantIn struct {
-	TenantID op.UUID `path:"tenantId" doc:"The tenant's id."`
+	TenantID op.UUID `path:"tenantId" doc:"The tenant."`
 }
 
 // GetTenant returns a tenant.
@@ -101,7 +102,7 @@ var GetTenant = op.New[TenantIn, Tenant](op.Spec{
 
 // UpdateTenantIn is the input of UpdateTenant.
 type UpdateTenantIn struct {
-	TenantID       op.UUID          `path:"tenantId" doc:"The tenant's id."`
+	TenantID       op.UUID          `path:"tenantId" doc:"The tenant."`
 	Name           op.Opt[string]   `json:"name" minLength:"1" maxLength:"200" doc:"The tenant's name."`
 	DefaultLocale  op.Opt[string]   `json:"defaultLocale" doc:"One of enabledLocales."`
 	EnabledLocales op.Opt[[]string] `json:"enabledLocales" doc:"The locales that users can choose: at least one of en-US, en-GB, it-IT, de-DE, fr-FR."`
@@ -118,7 +119,7 @@ var UpdateTenant = op.New[UpdateTenantIn, Tenant](op.Spec{
 
 // SwitchTenantIn is the input of DisableTenant and EnableTenant.
 type SwitchTenantIn struct {
-	TenantID op.UUID `path:"tenantId" doc:"The tenant's id."`
+	TenantID op.UUID `path:"tenantId" doc:"The tenant."`
 	Reason   string  `json:"reason" maxLength:"500" doc:"Why the tenant is disabled or enabled, for the audit log."`
 }
 

@@ -41,6 +41,7 @@ const (
 type User struct {
 	ID               op.UUID        `json:"id" doc:"The user's id."`
 	HomeTenantID     op.UUID        `json:"homeTenantId" doc:"The tenant that administers the user's record."`
+	HomeTenant       *op.Reference  `json:"homeTenant,omitempty" db:"-" doc:"The name of the record that homeTenantId identifies."`
 	PrincipalKind    string         `json:"principalKind" enum:"HUMAN|SERVICE|AGENT" doc:"A person, an integration or a synthetic agent."`
 	IntegrationKey   string         `json:"integrationKey,omitempty" doc:"The integration that a SERVICE principal represents. No operation can change it."`
 	Email            string         `json:"email" doc:"The e-mail address; for display only if the user is a SERVICE principal."`
@@ -48,6 +49,7 @@ type User struct {
 	Status           string         `json:"status" enum:"ACTIVE|SUSPENDED|DELETED" doc:"The user's status, the same in every tenant."`
 	Clearance        string         `json:"clearance,omitempty" doc:"The highest classification that the user may read in this tenant; absent means UNCLASSIFIED."`
 	OrganisationID   op.UUID        `json:"organisationId,omitempty" doc:"The organisation that the user belongs to in this tenant."`
+	Organisation     *op.Reference  `json:"organisation,omitempty" db:"-" doc:"The name of the record that organisationId identifies."`
 	MembershipStatus string         `json:"membershipStatus" enum:"ACTIVE|SUSPENDED|REMOVED" doc:"The status of the user's membership in this tenant."`
 	Roles            []AssignedRole `json:"roles" doc:"The roles that the user holds in this tenant, with their scopes."`
 	CreatedAt        time.Time      `json:"createdAt" doc:"When the user was created."`
@@ -56,11 +58,12 @@ type User struct {
 
 // AssignedRole is a role that a user holds in a scope.
 type AssignedRole struct {
-	AssignmentID op.UUID `json:"assignmentId" doc:"The assignment's id."`
-	RoleID       op.UUID `json:"roleId" doc:"The role's id."`
-	Role         string  `json:"role" doc:"The role's name."`
-	Scope        string  `json:"scope" enum:"tenant|organisation|project" doc:"The kind of scope that the role is held in."`
-	ScopeID      op.UUID `json:"scopeId,omitempty" doc:"The id of the organisation or the project; absent for the scope tenant."`
+	AssignmentID op.UUID       `json:"assignmentId" doc:"The assignment's id."`
+	RoleID       op.UUID       `json:"roleId" doc:"The role's id."`
+	Role         string        `json:"role" doc:"The role's name."`
+	Scope        string        `json:"scope" enum:"tenant|organisation|project" doc:"The kind of scope that the role is held in."`
+	ScopeID      op.UUID       `json:"scopeId,omitempty" doc:"The id of the organisation or the project; absent for the scope tenant."`
+	ScopeRecord  *op.Reference `json:"scopeRecord,omitempty" db:"-" doc:"The name of the record that scopeId identifies."`
 }
 
 // ListUsersIn filters the users.
@@ -82,7 +85,7 @@ var ListUsers = op.New[ListUsersIn, op.Page[User]](op.Spec{
 
 // UserIn is the input of the operations on one user.
 type UserIn struct {
-	UserID op.UUID `path:"userId" doc:"The user's id."`
+	UserID op.UUID `path:"userId" doc:"The user."`
 }
 
 // GetUser returns a user.
@@ -111,7 +114,7 @@ var CreateUser = op.New[CreateUserIn, User](op.Spec{
 
 // UpdateUserIn is the input of UpdateUser.
 type UpdateUserIn struct {
-	UserID      op.UUID        `path:"userId" doc:"The user's id."`
+	UserID      op.UUID        `path:"userId" doc:"The user."`
 	Email       op.Opt[string] `json:"email" format:"email" minLength:"3" maxLength:"254" doc:"The address. Only the home tenant can change it."`
 	DisplayName op.Opt[string] `json:"displayName" minLength:"1" maxLength:"200" doc:"The display name. Only the home tenant can change it."`
 	Password    op.Opt[string] `json:"password" maxLength:"256" doc:"Not accepted: only the user can set the password. Use reset-user-password to send a reset link."`
@@ -129,9 +132,10 @@ var UpdateUser = op.New[UpdateUserIn, User](op.Spec{
 
 // PasswordResetStarted is the output of ResetUserPassword.
 type PasswordResetStarted struct {
-	UserID    op.UUID   `json:"userId" doc:"The user."`
-	Email     string    `json:"email" doc:"The address that the link is sent to."`
-	ExpiresAt time.Time `json:"expiresAt" doc:"When the server stops trying to send the link. The link itself expires 30 minutes after it was sent."`
+	UserID    op.UUID       `json:"userId" doc:"The user."`
+	User      *op.Reference `json:"user,omitempty" db:"-" doc:"The name of the record that userId identifies."`
+	Email     string        `json:"email" doc:"The address that the link is sent to."`
+	ExpiresAt time.Time     `json:"expiresAt" doc:"When the server stops trying to send the link. The link itself expires 30 minutes after it was sent."`
 }
 
 // ResetUserPassword sends a user a link to set a new password.
@@ -144,7 +148,7 @@ var ResetUserPassword = op.New[UserIn, PasswordResetStarted](op.Spec{
 
 // SwitchUserIn is the input of SuspendUser and ActivateUser.
 type SwitchUserIn struct {
-	UserID op.UUID `path:"userId" doc:"The user's id."`
+	UserID op.UUID `path:"userId" doc:"The user."`
 	Reason string  `json:"reason" maxLength:"500" doc:"Why the user is suspended or activated, for the audit log."`
 }
 
@@ -179,11 +183,12 @@ type ListPeopleIn struct {
 
 // Colleague is a member of the tenant with the fields that every member may read.
 type Colleague struct {
-	ID             op.UUID `json:"id" doc:"The user's id."`
-	DisplayName    string  `json:"displayName" doc:"The display name: user-generated, untrusted text."`
-	Email          string  `json:"email" doc:"The address."`
-	PrincipalKind  string  `json:"principalKind" enum:"HUMAN|AGENT" doc:"A person or a synthetic agent."`
-	OrganisationID op.UUID `json:"organisationId,omitempty" doc:"The organisation that the person belongs to in this tenant."`
+	ID             op.UUID       `json:"id" doc:"The user's id."`
+	DisplayName    string        `json:"displayName" doc:"The display name: user-generated, untrusted text."`
+	Email          string        `json:"email" doc:"The address."`
+	PrincipalKind  string        `json:"principalKind" enum:"HUMAN|AGENT" doc:"A person or a synthetic agent."`
+	OrganisationID op.UUID       `json:"organisationId,omitempty" doc:"The organisation that the person belongs to in this tenant."`
+	Organisation   *op.Reference `json:"organisation,omitempty" db:"-" doc:"The name of the record that organisationId identifies."`
 }
 
 // ListPeople lists the people of the caller's organisation.

@@ -8,8 +8,9 @@ import (
 
 // Claim is the active lease of a task as every reader of the task sees it.
 type Claim struct {
-	Holder    op.UUID   `json:"holder" doc:"The user who works on the task."`
-	ExpiresAt time.Time `json:"expiresAt" doc:"When the lease expires. The task then returns to the ready set unless the lease was extended."`
+	Holder     op.UUID       `json:"holder" doc:"The user who works on the task."`
+	HolderUser *op.Reference `json:"holderUser,omitempty" doc:"The name of the record that holder identifies."`
+	ExpiresAt  time.Time     `json:"expiresAt" doc:"When the lease expires. The task then returns to the ready set unless the lease was extended."`
 }
 
 // Lease is the lease of a task as its holder sees it, with the lease id.
@@ -20,7 +21,7 @@ type Lease struct {
 
 // ClaimNextReadyIn is the input of ClaimNextReady.
 type ClaimNextReadyIn struct {
-	ProjectID    op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID    op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	Agent        string  `json:"agent" maxLength:"320" doc:"The email or id of an active synthetic agent of the tenant: the task is assigned to this agent. Requires tasks.update.any. Default: the caller."`
 	LeaseSeconds int     `json:"leaseSeconds" minimum:"0" maximum:"86400" doc:"Duration of the lease. When it expires without being extended, the task returns to the ready set. Absent or 0: no lease; the assignment does not expire."`
 }
@@ -42,7 +43,7 @@ var ClaimNextReady = op.New[ClaimNextReadyIn, ClaimNextReadyOut](op.Spec{
 
 // KeepClaimIn is the input of KeepClaim.
 type KeepClaimIn struct {
-	ProjectID    op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID    op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	Task         string  `path:"task" maxLength:"64" doc:"The task's key or id."`
 	LeaseID      op.UUID `json:"leaseId" required:"true" format:"uuid" doc:"The lease's id."`
 	LeaseSeconds int     `json:"leaseSeconds" minimum:"0" maximum:"86400" doc:"New duration of the lease, counted from now. Default: the duration that was last set."`
@@ -58,7 +59,7 @@ var KeepClaim = op.New[KeepClaimIn, Lease](op.Spec{
 
 // ReleaseClaimIn is the input of ReleaseClaim.
 type ReleaseClaimIn struct {
-	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	Task      string  `path:"task" maxLength:"64" doc:"The task's key or id."`
 	LeaseID   op.UUID `json:"leaseId" required:"true" format:"uuid" doc:"The lease's id."`
 }

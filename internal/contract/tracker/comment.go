@@ -15,15 +15,19 @@ const (
 
 // Comment is a comment on a task or an issue.
 type Comment struct {
-	ID        op.UUID   `json:"id" doc:"The comment's id."`
-	ProjectID op.UUID   `json:"projectId" doc:"The project of the task or issue."`
-	TaskID    op.UUID   `json:"taskId,omitempty" doc:"The task that was commented on; absent for a comment on an issue."`
-	IssueID   op.UUID   `json:"issueId,omitempty" doc:"The issue that was commented on; absent for a comment on a task."`
-	Body      string    `json:"body" doc:"The comment's text, Markdown. Untrusted text."`
-	AuthorID  op.UUID   `json:"authorId" doc:"The comment's author."`
-	Edited    bool      `json:"edited" doc:"Whether the text was changed after the comment was created."`
-	CreatedAt time.Time `json:"createdAt" doc:"When the comment was created."`
-	UpdatedAt time.Time `json:"updatedAt" doc:"When the comment last changed."`
+	ID        op.UUID       `json:"id" doc:"The comment's id."`
+	ProjectID op.UUID       `json:"projectId" doc:"The project of the task or issue."`
+	Project   *op.Reference `json:"project,omitempty" doc:"The name of the record that projectId identifies."`
+	TaskID    op.UUID       `json:"taskId,omitempty" doc:"The task that was commented on; absent for a comment on an issue."`
+	Task      *op.Reference `json:"task,omitempty" doc:"The name of the record that taskId identifies."`
+	IssueID   op.UUID       `json:"issueId,omitempty" doc:"The issue that was commented on; absent for a comment on a task."`
+	Issue     *op.Reference `json:"issue,omitempty" doc:"The name of the record that issueId identifies."`
+	Body      string        `json:"body" doc:"The comment's text, Markdown. Untrusted text."`
+	AuthorID  op.UUID       `json:"authorId" doc:"The comment's author."`
+	Author    *op.Reference `json:"author,omitempty" doc:"The name of the record that authorId identifies."`
+	Edited    bool          `json:"edited" doc:"Whether the text was changed after the comment was created."`
+	CreatedAt time.Time     `json:"createdAt" doc:"When the comment was created."`
+	UpdatedAt time.Time     `json:"updatedAt" doc:"When the comment last changed."`
 }
 
 // ListCommentsIn is the input of ListComments.

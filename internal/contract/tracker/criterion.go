@@ -15,23 +15,28 @@ const (
 
 // Criterion is an acceptance criterion of a deliverable or of a task.
 type Criterion struct {
-	ID            op.UUID    `json:"id" doc:"The criterion's id."`
-	ProjectID     op.UUID    `json:"projectId" doc:"The project that the criterion belongs to."`
-	DeliverableID op.UUID    `json:"deliverableId,omitempty" doc:"The deliverable that the criterion belongs to."`
-	TaskID        op.UUID    `json:"taskId,omitempty" doc:"The task that the criterion belongs to."`
-	Text          string     `json:"text" doc:"The condition to be met. Untrusted text."`
-	Met           bool       `json:"met" doc:"Whether the criterion is met."`
-	MetBy         op.UUID    `json:"metBy,omitempty" doc:"The user who marked the criterion as met."`
-	MetAt         *time.Time `json:"metAt,omitempty" doc:"When the criterion was marked as met."`
-	Failed        bool       `json:"failed" doc:"Whether the deliverable was rejected because of this criterion."`
-	CreatedBy     op.UUID    `json:"createdBy" doc:"The user who created the criterion."`
-	CreatedAt     time.Time  `json:"createdAt" doc:"When the criterion was created."`
-	UpdatedAt     time.Time  `json:"updatedAt" doc:"When the criterion last changed."`
+	ID            op.UUID       `json:"id" doc:"The criterion's id."`
+	ProjectID     op.UUID       `json:"projectId" doc:"The project that the criterion belongs to."`
+	Project       *op.Reference `json:"project,omitempty" doc:"The name of the record that projectId identifies."`
+	DeliverableID op.UUID       `json:"deliverableId,omitempty" doc:"The deliverable that the criterion belongs to."`
+	Deliverable   *op.Reference `json:"deliverable,omitempty" doc:"The name of the record that deliverableId identifies."`
+	TaskID        op.UUID       `json:"taskId,omitempty" doc:"The task that the criterion belongs to."`
+	Task          *op.Reference `json:"task,omitempty" doc:"The name of the record that taskId identifies."`
+	Text          string        `json:"text" doc:"The condition to be met. Untrusted text."`
+	Met           bool          `json:"met" doc:"Whether the criterion is met."`
+	MetBy         op.UUID       `json:"metBy,omitempty" doc:"The user who marked the criterion as met."`
+	MetByUser     *op.Reference `json:"metByUser,omitempty" doc:"The name of the record that metBy identifies."`
+	MetAt         *time.Time    `json:"metAt,omitempty" doc:"When the criterion was marked as met."`
+	Failed        bool          `json:"failed" doc:"Whether the deliverable was rejected because of this criterion."`
+	CreatedBy     op.UUID       `json:"createdBy" doc:"The user who created the criterion."`
+	CreatedByUser *op.Reference `json:"createdByUser,omitempty" doc:"The name of the record that createdBy identifies."`
+	CreatedAt     time.Time     `json:"createdAt" doc:"When the criterion was created."`
+	UpdatedAt     time.Time     `json:"updatedAt" doc:"When the criterion last changed."`
 }
 
 // ListCriteriaIn is the input of ListCriteria.
 type ListCriteriaIn struct {
-	ProjectID     op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID     op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	DeliverableID op.UUID `query:"deliverableId" format:"uuid" doc:"Only the criteria of this deliverable."`
 	TaskID        op.UUID `query:"taskId" format:"uuid" doc:"Only the criteria of this task."`
 	Limit         int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"The maximum number of criteria to return."`
@@ -47,7 +52,7 @@ var ListCriteria = op.New[ListCriteriaIn, op.Page[Criterion]](op.Spec{
 
 // CreateCriterionIn is the input of CreateCriterion.
 type CreateCriterionIn struct {
-	ProjectID     op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID     op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	DeliverableID op.UUID `json:"deliverableId" format:"uuid" doc:"The deliverable to add the criterion to. Give either deliverableId or taskId."`
 	TaskID        op.UUID `json:"taskId" format:"uuid" doc:"The task to add the criterion to. Give either deliverableId or taskId."`
 	Text          string  `json:"text" required:"true" maxLength:"2000" doc:"The condition to be met."`
@@ -62,7 +67,7 @@ var CreateCriterion = op.New[CreateCriterionIn, Criterion](op.Spec{
 
 // UpdateCriterionIn is the input of UpdateCriterion.
 type UpdateCriterionIn struct {
-	ProjectID   op.UUID        `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID   op.UUID        `path:"projectId" format:"uuid" doc:"The project."`
 	CriterionID op.UUID        `path:"criterionId" format:"uuid" doc:"The criterion's id."`
 	Text        op.Opt[string] `json:"text" minLength:"1" maxLength:"2000" doc:"A new text."`
 	Met         op.Opt[bool]   `json:"met" doc:"Whether the criterion is met. The user and time of the change to true are recorded."`
@@ -77,7 +82,7 @@ var UpdateCriterion = op.New[UpdateCriterionIn, Criterion](op.Spec{
 
 // DeleteCriterionIn is the input of DeleteCriterion.
 type DeleteCriterionIn struct {
-	ProjectID   op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID   op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	CriterionID op.UUID `path:"criterionId" format:"uuid" doc:"The criterion's id."`
 }
 

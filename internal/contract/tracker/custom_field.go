@@ -25,13 +25,14 @@ const (
 
 // CustomField is a field that a project defines for its tasks.
 type CustomField struct {
-	ID        op.UUID   `json:"id" doc:"The field's id."`
-	ProjectID op.UUID   `json:"projectId" doc:"The project whose tasks have the field."`
-	Name      string    `json:"name" doc:"The field's name, unique in the project, case-insensitive. Untrusted text."`
-	Type      string    `json:"type" enum:"TEXT|NUMBER|DATE|BOOLEAN|CHOICE" doc:"The type of the field's values."`
-	Options   []string  `json:"options" doc:"The allowed values of a CHOICE field, in order; empty for other types. Untrusted text."`
-	CreatedAt time.Time `json:"createdAt" doc:"When the field was created."`
-	UpdatedAt time.Time `json:"updatedAt" doc:"When the field last changed."`
+	ID        op.UUID       `json:"id" doc:"The field's id."`
+	ProjectID op.UUID       `json:"projectId" doc:"The project whose tasks have the field."`
+	Project   *op.Reference `json:"project,omitempty" doc:"The name of the record that projectId identifies."`
+	Name      string        `json:"name" doc:"The field's name, unique in the project, case-insensitive. Untrusted text."`
+	Type      string        `json:"type" enum:"TEXT|NUMBER|DATE|BOOLEAN|CHOICE" doc:"The type of the field's values."`
+	Options   []string      `json:"options" doc:"The allowed values of a CHOICE field, in order; empty for other types. Untrusted text."`
+	CreatedAt time.Time     `json:"createdAt" doc:"When the field was created."`
+	UpdatedAt time.Time     `json:"updatedAt" doc:"When the field last changed."`
 }
 
 // CustomFieldValue is the value of a custom field on a task.
@@ -44,7 +45,7 @@ type CustomFieldValue struct {
 
 // ListCustomFieldsIn is the input of ListCustomFields.
 type ListCustomFieldsIn struct {
-	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	Limit     int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"The maximum number of fields to return."`
 	Cursor    string  `query:"cursor" doc:"The nextCursor of the previous page."`
 }
@@ -57,7 +58,7 @@ var ListCustomFields = op.New[ListCustomFieldsIn, op.Page[CustomField]](op.Spec{
 
 // CreateCustomFieldIn is the input of CreateCustomField.
 type CreateCustomFieldIn struct {
-	ProjectID op.UUID  `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID  `path:"projectId" format:"uuid" doc:"The project."`
 	Name      string   `json:"name" required:"true" maxLength:"100" doc:"The field's name, unique in the project, case-insensitive."`
 	Type      string   `json:"type" required:"true" enum:"TEXT|NUMBER|DATE|BOOLEAN|CHOICE" doc:"The type of the field's values. It cannot be changed later."`
 	Options   []string `json:"options" maxLength:"100" doc:"The allowed values of a CHOICE field, in order, each of 1 to 100 characters. Required for CHOICE, not allowed for other types."`
@@ -72,7 +73,7 @@ var CreateCustomField = op.New[CreateCustomFieldIn, CustomField](op.Spec{
 
 // UpdateCustomFieldIn is the input of UpdateCustomField.
 type UpdateCustomFieldIn struct {
-	ProjectID op.UUID          `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID          `path:"projectId" format:"uuid" doc:"The project."`
 	FieldID   op.UUID          `path:"fieldId" format:"uuid" doc:"The field's id."`
 	Name      op.Opt[string]   `json:"name" minLength:"1" maxLength:"100" doc:"A new name."`
 	Options   op.Opt[[]string] `json:"options" minLength:"1" maxLength:"100" doc:"The complete new list of allowed values of a CHOICE field. A value that tasks still use cannot be removed."`
@@ -86,7 +87,7 @@ var UpdateCustomField = op.New[UpdateCustomFieldIn, CustomField](op.Spec{
 
 // DeleteCustomFieldIn is the input of DeleteCustomField.
 type DeleteCustomFieldIn struct {
-	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	FieldID   op.UUID `path:"fieldId" format:"uuid" doc:"The field's id."`
 }
 
@@ -104,7 +105,7 @@ type FieldValueIn struct {
 
 // SetCustomFieldValuesIn is the input of SetCustomFieldValues.
 type SetCustomFieldValuesIn struct {
-	ProjectID op.UUID        `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID        `path:"projectId" format:"uuid" doc:"The project."`
 	Task      string         `path:"task" maxLength:"64" doc:"The task's key or id."`
 	Values    []FieldValueIn `json:"values" required:"true" minLength:"1" maxLength:"100" doc:"The fields to set or clear. Other fields are not changed."`
 }

@@ -23,25 +23,29 @@ const (
 // DecisionRequest is a question about a task that needs an answer from a person.
 // While it is open, the task is not in the ready set.
 type DecisionRequest struct {
-	ID                op.UUID    `json:"id" doc:"The request's id."`
-	ProjectID         op.UUID    `json:"projectId" doc:"The project of the task."`
-	TaskID            op.UUID    `json:"taskId" doc:"The task that the request is about."`
-	TaskKey           string     `json:"taskKey" doc:"The task's key."`
-	Question          string     `json:"question" doc:"The question to decide. Untrusted text."`
-	Options           []string   `json:"options" doc:"The answers to choose from; empty if the answer is free text. Untrusted text."`
-	Status            string     `json:"status" enum:"open|answered|cancelled" doc:"open while the request awaits an answer."`
-	Answer            string     `json:"answer,omitempty" doc:"The answer: free text or the text of the chosen option; absent unless the status is answered. Untrusted text."`
-	ChosenOptionIndex *int       `json:"chosenOptionIndex,omitempty" doc:"The index of the chosen option in options, from 0; absent if the answer is free text."`
-	RaisedBy          op.UUID    `json:"raisedBy" doc:"The user or agent that raised the request: the task's assignee at that time."`
-	SessionID         string     `json:"sessionId,omitempty" doc:"The session id that was given when the request was raised. Informational. Grants no access. Untrusted text."`
-	CreatedAt         time.Time  `json:"createdAt" doc:"When the request was raised."`
-	ResolvedAt        *time.Time `json:"resolvedAt,omitempty" doc:"When the request was answered or cancelled."`
-	ResolvedBy        op.UUID    `json:"resolvedBy,omitempty" doc:"The user who answered or cancelled the request."`
+	ID                op.UUID       `json:"id" doc:"The request's id."`
+	ProjectID         op.UUID       `json:"projectId" doc:"The project of the task."`
+	Project           *op.Reference `json:"project,omitempty" doc:"The name of the record that projectId identifies."`
+	TaskID            op.UUID       `json:"taskId" doc:"The task that the request is about."`
+	Task              *op.Reference `json:"task,omitempty" doc:"The name of the record that taskId identifies."`
+	TaskKey           string        `json:"taskKey" doc:"The task's key."`
+	Question          string        `json:"question" doc:"The question to decide. Untrusted text."`
+	Options           []string      `json:"options" doc:"The answers to choose from; empty if the answer is free text. Untrusted text."`
+	Status            string        `json:"status" enum:"open|answered|cancelled" doc:"open while the request awaits an answer."`
+	Answer            string        `json:"answer,omitempty" doc:"The answer: free text or the text of the chosen option; absent unless the status is answered. Untrusted text."`
+	ChosenOptionIndex *int          `json:"chosenOptionIndex,omitempty" doc:"The index of the chosen option in options, from 0; absent if the answer is free text."`
+	RaisedBy          op.UUID       `json:"raisedBy" doc:"The user or agent that raised the request: the task's assignee at that time."`
+	RaisedByUser      *op.Reference `json:"raisedByUser,omitempty" doc:"The name of the record that raisedBy identifies."`
+	SessionID         string        `json:"sessionId,omitempty" doc:"The session id that was given when the request was raised. Informational. Grants no access. Untrusted text."`
+	CreatedAt         time.Time     `json:"createdAt" doc:"When the request was raised."`
+	ResolvedAt        *time.Time    `json:"resolvedAt,omitempty" doc:"When the request was answered or cancelled."`
+	ResolvedBy        op.UUID       `json:"resolvedBy,omitempty" doc:"The user who answered or cancelled the request."`
+	ResolvedByUser    *op.Reference `json:"resolvedByUser,omitempty" doc:"The name of the record that resolvedBy identifies."`
 }
 
 // MarkAwaitingDecisionIn is the input of MarkAwaitingDecision.
 type MarkAwaitingDecisionIn struct {
-	ProjectID op.UUID  `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID  `path:"projectId" format:"uuid" doc:"The project."`
 	Task      string   `path:"task" maxLength:"64" doc:"The task's key or id."`
 	Question  string   `json:"question" required:"true" maxLength:"4000" doc:"The question to decide."`
 	Options   []string `json:"options" maxLength:"10" doc:"The answers to choose from: at most 10, each of 1 to 500 characters after trimming. If absent or empty, the answer is free text."`
@@ -61,7 +65,7 @@ var MarkAwaitingDecision = op.New[MarkAwaitingDecisionIn, DecisionRequest](op.Sp
 
 // ListDecisionRequestsIn is the input of ListDecisionRequests.
 type ListDecisionRequestsIn struct {
-	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	Task      string  `path:"task" maxLength:"64" doc:"The task's key or id."`
 	Status    string  `query:"status" enum:"open|answered|cancelled" doc:"Only requests with this status."`
 	Limit     int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"The maximum number of requests to return."`
@@ -77,7 +81,7 @@ var ListDecisionRequests = op.New[ListDecisionRequestsIn, op.Page[DecisionReques
 
 // AnswerDecisionIn is the input of AnswerDecision.
 type AnswerDecisionIn struct {
-	ProjectID         op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID         op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	Task              string  `path:"task" maxLength:"64" doc:"The task's key or id."`
 	RequestID         op.UUID `path:"requestId" format:"uuid" doc:"The decision request's id."`
 	ChosenOptionIndex *int    `json:"chosenOptionIndex" minimum:"0" doc:"The index of the chosen option, from 0. Give either chosenOptionIndex or answer."`
@@ -93,7 +97,7 @@ var AnswerDecision = op.New[AnswerDecisionIn, DecisionRequest](op.Spec{
 
 // CancelDecisionIn is the input of CancelDecision.
 type CancelDecisionIn struct {
-	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	Task      string  `path:"task" maxLength:"64" doc:"The task's key or id."`
 	RequestID op.UUID `path:"requestId" format:"uuid" doc:"The decision request's id."`
 }
@@ -109,7 +113,7 @@ var CancelDecision = op.New[CancelDecisionIn, DecisionRequest](op.Spec{
 
 // WaitDecisionIn is the input of WaitDecision.
 type WaitDecisionIn struct {
-	ProjectID      op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID      op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	Task           string  `path:"task" maxLength:"64" doc:"The task's key or id."`
 	RequestID      op.UUID `path:"requestId" format:"uuid" doc:"The decision request's id."`
 	TimeoutSeconds int     `query:"timeoutSeconds" default:"30" minimum:"1" maximum:"55" doc:"The maximum time to wait before the request is returned as it is."`

@@ -30,20 +30,26 @@ const (
 
 // Delegation lets one user act on behalf of another.
 type Delegation struct {
-	ID           op.UUID    `json:"id" doc:"The delegation's id."`
-	DelegatorID  op.UUID    `json:"delegator" doc:"The user whose permissions are delegated."`
-	DelegateID   op.UUID    `json:"delegate" doc:"The user who acts on the delegator's behalf."`
-	Scope        string     `json:"scope" enum:"TENANT|PROJECT|INITIATIVE" doc:"Where the delegation applies: the tenant, one project, or one initiative with its current projects."`
-	ProjectID    op.UUID    `json:"projectId,omitempty" doc:"The project, for the scope PROJECT."`
-	InitiativeID op.UUID    `json:"initiativeId,omitempty" doc:"The initiative, for the scope INITIATIVE."`
-	Permissions  []string   `json:"permissions" doc:"The names of the delegated permissions. One that the delegator loses no longer applies."`
-	From         time.Time  `json:"from" doc:"When the delegation starts."`
-	Until        time.Time  `json:"until" doc:"When the delegation expires."`
-	State        string     `json:"state" enum:"SCHEDULED|ACTIVE|EXPIRED|REVOKED" doc:"SCHEDULED: not started yet. ACTIVE: can be used now. EXPIRED: past its end. REVOKED: ended early."`
-	CreatedBy    op.UUID    `json:"createdBy" doc:"The user who created the delegation: the delegator or an administrator."`
-	CreatedAt    time.Time  `json:"createdAt" doc:"When the delegation was created."`
-	RevokedAt    *time.Time `json:"revokedAt,omitempty" doc:"When the delegation was revoked."`
-	RevokedBy    op.UUID    `json:"revokedBy,omitempty" doc:"The user who revoked the delegation."`
+	ID            op.UUID       `json:"id" doc:"The delegation's id."`
+	DelegatorID   op.UUID       `json:"delegator" doc:"The user whose permissions are delegated."`
+	DelegatorUser *op.Reference `json:"delegatorUser,omitempty" doc:"The name of the record that delegator identifies."`
+	DelegateID    op.UUID       `json:"delegate" doc:"The user who acts on the delegator's behalf."`
+	DelegateUser  *op.Reference `json:"delegateUser,omitempty" doc:"The name of the record that delegate identifies."`
+	Scope         string        `json:"scope" enum:"TENANT|PROJECT|INITIATIVE" doc:"Where the delegation applies: the tenant, one project, or one initiative with its current projects."`
+	ProjectID     op.UUID       `json:"projectId,omitempty" doc:"The project, for the scope PROJECT."`
+	Project       *op.Reference `json:"project,omitempty" doc:"The name of the record that projectId identifies."`
+	InitiativeID  op.UUID       `json:"initiativeId,omitempty" doc:"The initiative, for the scope INITIATIVE."`
+	Initiative    *op.Reference `json:"initiative,omitempty" doc:"The name of the record that initiativeId identifies."`
+	Permissions   []string      `json:"permissions" doc:"The names of the delegated permissions. One that the delegator loses no longer applies."`
+	From          time.Time     `json:"from" doc:"When the delegation starts."`
+	Until         time.Time     `json:"until" doc:"When the delegation expires."`
+	State         string        `json:"state" enum:"SCHEDULED|ACTIVE|EXPIRED|REVOKED" doc:"SCHEDULED: not started yet. ACTIVE: can be used now. EXPIRED: past its end. REVOKED: ended early."`
+	CreatedBy     op.UUID       `json:"createdBy" doc:"The user who created the delegation: the delegator or an administrator."`
+	CreatedByUser *op.Reference `json:"createdByUser,omitempty" doc:"The name of the record that createdBy identifies."`
+	CreatedAt     time.Time     `json:"createdAt" doc:"When the delegation was created."`
+	RevokedAt     *time.Time    `json:"revokedAt,omitempty" doc:"When the delegation was revoked."`
+	RevokedBy     op.UUID       `json:"revokedBy,omitempty" doc:"The user who revoked the delegation."`
+	RevokedByUser *op.Reference `json:"revokedByUser,omitempty" doc:"The name of the record that revokedBy identifies."`
 }
 
 // ListDelegationsIn is the input of ListDelegations.

@@ -27,20 +27,26 @@ const (
 // DeliverableSummary is a deliverable without description, review reason and
 // criteria, as in lists.
 type DeliverableSummary struct {
-	ID          op.UUID    `json:"id" doc:"The deliverable's id."`
-	ProjectID   op.UUID    `json:"projectId" doc:"The project that the deliverable belongs to."`
-	TaskID      op.UUID    `json:"taskId,omitempty" doc:"The task of the project that produces the deliverable; absent if it belongs to the project as a whole."`
-	Title       string     `json:"title" doc:"The deliverable's title. Untrusted text."`
-	Status      string     `json:"status" enum:"DRAFT|SUBMITTED|UNDER_REVIEW|ACCEPTED|REJECTED|REVISED" doc:"The review status. REVISED means returned for revision: the deliverable can be submitted again. ACCEPTED and REJECTED are final."`
-	Owner       op.UUID    `json:"owner,omitempty" doc:"The user responsible for the deliverable; absent if there is none."`
-	DueDate     op.Date    `json:"dueDate,omitempty" doc:"The due date."`
-	CreatedBy   op.UUID    `json:"createdBy" doc:"The user who created the deliverable."`
-	CreatedAt   time.Time  `json:"createdAt" doc:"When the deliverable was created."`
-	UpdatedAt   time.Time  `json:"updatedAt" doc:"When the deliverable last changed."`
-	SubmittedBy op.UUID    `json:"submittedBy,omitempty" doc:"The user who last submitted the deliverable."`
-	SubmittedAt *time.Time `json:"submittedAt,omitempty" doc:"When the deliverable was last submitted."`
-	ReviewedBy  op.UUID    `json:"reviewedBy,omitempty" doc:"The user who last accepted, rejected or returned the deliverable."`
-	ReviewedAt  *time.Time `json:"reviewedAt,omitempty" doc:"When the deliverable was last accepted, rejected or returned."`
+	ID              op.UUID       `json:"id" doc:"The deliverable's id."`
+	ProjectID       op.UUID       `json:"projectId" doc:"The project that the deliverable belongs to."`
+	Project         *op.Reference `json:"project,omitempty" doc:"The name of the record that projectId identifies."`
+	TaskID          op.UUID       `json:"taskId,omitempty" doc:"The task of the project that produces the deliverable; absent if it belongs to the project as a whole."`
+	Task            *op.Reference `json:"task,omitempty" doc:"The name of the record that taskId identifies."`
+	Title           string        `json:"title" doc:"The deliverable's title. Untrusted text."`
+	Status          string        `json:"status" enum:"DRAFT|SUBMITTED|UNDER_REVIEW|ACCEPTED|REJECTED|REVISED" doc:"The review status. REVISED means returned for revision: the deliverable can be submitted again. ACCEPTED and REJECTED are final."`
+	Owner           op.UUID       `json:"owner,omitempty" doc:"The user responsible for the deliverable; absent if there is none."`
+	OwnerUser       *op.Reference `json:"ownerUser,omitempty" doc:"The name of the record that owner identifies."`
+	DueDate         op.Date       `json:"dueDate,omitempty" doc:"The due date."`
+	CreatedBy       op.UUID       `json:"createdBy" doc:"The user who created the deliverable."`
+	CreatedByUser   *op.Reference `json:"createdByUser,omitempty" doc:"The name of the record that createdBy identifies."`
+	CreatedAt       time.Time     `json:"createdAt" doc:"When the deliverable was created."`
+	UpdatedAt       time.Time     `json:"updatedAt" doc:"When the deliverable last changed."`
+	SubmittedBy     op.UUID       `json:"submittedBy,omitempty" doc:"The user who last submitted the deliverable."`
+	SubmittedByUser *op.Reference `json:"submittedByUser,omitempty" doc:"The name of the record that submittedBy identifies."`
+	SubmittedAt     *time.Time    `json:"submittedAt,omitempty" doc:"When the deliverable was last submitted."`
+	ReviewedBy      op.UUID       `json:"reviewedBy,omitempty" doc:"The user who last accepted, rejected or returned the deliverable."`
+	ReviewedByUser  *op.Reference `json:"reviewedByUser,omitempty" doc:"The name of the record that reviewedBy identifies."`
+	ReviewedAt      *time.Time    `json:"reviewedAt,omitempty" doc:"When the deliverable was last accepted, rejected or returned."`
 }
 
 // Deliverable is a deliverable with all its fields and criteria.
@@ -53,7 +59,7 @@ type Deliverable struct {
 
 // ListDeliverablesIn is the input of ListDeliverables.
 type ListDeliverablesIn struct {
-	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	Status    string  `query:"status" enum:"DRAFT|SUBMITTED|UNDER_REVIEW|ACCEPTED|REJECTED|REVISED" doc:"Only deliverables with this status."`
 	TaskID    op.UUID `query:"taskId" format:"uuid" doc:"Only deliverables of this task."`
 	Limit     int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"The maximum number of deliverables to return."`
@@ -69,7 +75,7 @@ var ListDeliverables = op.New[ListDeliverablesIn, op.Page[DeliverableSummary]](o
 
 // CreateDeliverableIn is the input of CreateDeliverable.
 type CreateDeliverableIn struct {
-	ProjectID   op.UUID  `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID   op.UUID  `path:"projectId" format:"uuid" doc:"The project."`
 	Title       string   `json:"title" required:"true" maxLength:"500" doc:"The deliverable's title."`
 	Description string   `json:"description" maxLength:"100000" doc:"The deliverable's description, Markdown."`
 	TaskID      op.UUID  `json:"taskId" format:"uuid" doc:"The task of the same project that produces the deliverable."`
@@ -87,7 +93,7 @@ var CreateDeliverable = op.New[CreateDeliverableIn, Deliverable](op.Spec{
 
 // DeliverableIn identifies a deliverable.
 type DeliverableIn struct {
-	ProjectID     op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID     op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	DeliverableID op.UUID `path:"deliverableId" format:"uuid" doc:"The deliverable's id."`
 }
 
@@ -99,7 +105,7 @@ var GetDeliverable = op.New[DeliverableIn, Deliverable](op.Spec{
 
 // UpdateDeliverableIn is the input of UpdateDeliverable.
 type UpdateDeliverableIn struct {
-	ProjectID     op.UUID         `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID     op.UUID         `path:"projectId" format:"uuid" doc:"The project."`
 	DeliverableID op.UUID         `path:"deliverableId" format:"uuid" doc:"The deliverable's id."`
 	Title         op.Opt[string]  `json:"title" minLength:"1" maxLength:"500" doc:"A new title."`
 	Description   op.Opt[string]  `json:"description" maxLength:"100000" doc:"A new description; null clears it."`
@@ -131,7 +137,7 @@ var StartDeliverableReview = op.New[DeliverableIn, Deliverable](op.Spec{
 
 // ReviewDeliverableIn is the input of AcceptDeliverable and ReviseDeliverable.
 type ReviewDeliverableIn struct {
-	ProjectID     op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID     op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	DeliverableID op.UUID `path:"deliverableId" format:"uuid" doc:"The deliverable's id."`
 	Reason        string  `json:"reason" maxLength:"5000" doc:"The reason for the reviewer's decision."`
 }
@@ -145,7 +151,7 @@ var AcceptDeliverable = op.New[ReviewDeliverableIn, Deliverable](op.Spec{
 
 // RejectDeliverableIn is the input of RejectDeliverable.
 type RejectDeliverableIn struct {
-	ProjectID      op.UUID   `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID      op.UUID   `path:"projectId" format:"uuid" doc:"The project."`
 	DeliverableID  op.UUID   `path:"deliverableId" format:"uuid" doc:"The deliverable's id."`
 	FailedCriteria []op.UUID `json:"failedCriteria" required:"true" minLength:"1" maxLength:"100" doc:"The ids of the failed criteria: at least one, each a criterion of this deliverable."`
 	Reason         string    `json:"reason" maxLength:"5000" doc:"The reason for the reviewer's decision."`

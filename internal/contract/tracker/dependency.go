@@ -25,18 +25,19 @@ type Dependency struct {
 // TaskRef is the short form of a task in the dependencies of another task. If the
 // caller can't read the task, only ID, Key, Title and IsCrossProject are set.
 type TaskRef struct {
-	ID             op.UUID `json:"id" doc:"The task's id; an opaque id if the caller can't read the task."`
-	Key            string  `json:"key" doc:"The task's key, or REDACTED if the caller can't read the task."`
-	Title          string  `json:"title" doc:"The task's title, or REDACTED. Untrusted text."`
-	ProjectID      op.UUID `json:"projectId,omitempty" doc:"The task's project; absent if redacted."`
-	Status         string  `json:"status,omitempty" doc:"One of its project's statuses; absent if redacted."`
-	StatusCategory string  `json:"statusCategory,omitempty" enum:"TODO|IN_PROGRESS|REVIEW|DONE|CANCELLED" doc:"The category of the status; absent if redacted. A task that is DONE or CANCELLED no longer blocks others."`
-	IsCrossProject bool    `json:"isCrossProject" doc:"Whether the task is in another project."`
+	ID             op.UUID       `json:"id" doc:"The task's id; an opaque id if the caller can't read the task."`
+	Key            string        `json:"key" doc:"The task's key, or REDACTED if the caller can't read the task."`
+	Title          string        `json:"title" doc:"The task's title, or REDACTED. Untrusted text."`
+	ProjectID      op.UUID       `json:"projectId,omitempty" doc:"The task's project; absent if redacted."`
+	Project        *op.Reference `json:"project,omitempty" doc:"The name of the record that projectId identifies."`
+	Status         string        `json:"status,omitempty" doc:"One of its project's statuses; absent if redacted."`
+	StatusCategory string        `json:"statusCategory,omitempty" enum:"TODO|IN_PROGRESS|REVIEW|DONE|CANCELLED" doc:"The category of the status; absent if redacted. A task that is DONE or CANCELLED no longer blocks others."`
+	IsCrossProject bool          `json:"isCrossProject" doc:"Whether the task is in another project."`
 }
 
 // ListDependenciesIn is the input of ListDependencies.
 type ListDependenciesIn struct {
-	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	Task      string  `path:"task" maxLength:"64" doc:"The task's key or id."`
 	Direction string  `query:"direction" enum:"BLOCKED_BY|BLOCKS" doc:"Only dependencies in this direction; both when absent."`
 	Limit     int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"The maximum number of dependencies to return."`
@@ -54,7 +55,7 @@ var ListDependencies = op.New[ListDependenciesIn, op.Page[Dependency]](op.Spec{
 
 // AddDependencyIn is the input of AddDependency.
 type AddDependencyIn struct {
-	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	Task      string  `path:"task" maxLength:"64" doc:"The key or id of the dependent task."`
 	DependsOn string  `json:"dependsOn" required:"true" maxLength:"64" doc:"The key or id of the task that it depends on: any task of the tenant that the caller can read."`
 }
@@ -69,7 +70,7 @@ var AddDependency = op.New[AddDependencyIn, Dependency](op.Spec{
 
 // RemoveDependencyIn is the input of RemoveDependency.
 type RemoveDependencyIn struct {
-	ProjectID   op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID   op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	Task        string  `path:"task" maxLength:"64" doc:"The key or id of the dependent task."`
 	DependsOnID string  `path:"dependsOnId" maxLength:"64" doc:"The key or id of the task that it depends on, or the opaque id if list-dependencies redacts it."`
 }

@@ -4,7 +4,7 @@ import "parapet/internal/op"
 
 // ExportItemsIn is the input of ExportItems.
 type ExportItemsIn struct {
-	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	Limit     int     `query:"limit" default:"100" minimum:"1" maximum:"200" doc:"The maximum number of items to return."`
 	Cursor    string  `query:"cursor" doc:"The nextCursor of the previous page."`
 }

@@ -25,27 +25,31 @@ const (
 // Gate is a review checkpoint at the end of a stage. The next stage starts when
 // the gate passes.
 type Gate struct {
-	ID        op.UUID      `json:"id" doc:"The gate's id."`
-	ProjectID op.UUID      `json:"projectId" doc:"The project that the gate belongs to."`
-	StageID   op.UUID      `json:"stageId" doc:"The stage that the gate follows."`
-	Name      string       `json:"name" doc:"The gate's name. Untrusted text."`
-	Criteria  []string     `json:"criteria" doc:"The criteria that reviewers assess. Untrusted text."`
-	Status    string       `json:"status" enum:"PENDING|PASSED|FAILED|HELD" doc:"The gate's status, set by the latest vote."`
-	DecidedAt *time.Time   `json:"decidedAt,omitempty" doc:"When the latest vote was cast."`
-	CreatedBy op.UUID      `json:"createdBy" doc:"The user who created the gate."`
-	CreatedAt time.Time    `json:"createdAt" doc:"When the gate was created."`
-	UpdatedAt time.Time    `json:"updatedAt" doc:"When the gate last changed."`
-	Reviews   []GateReview `json:"reviews" doc:"The current vote of each reviewer, earliest first."`
+	ID            op.UUID       `json:"id" doc:"The gate's id."`
+	ProjectID     op.UUID       `json:"projectId" doc:"The project that the gate belongs to."`
+	Project       *op.Reference `json:"project,omitempty" doc:"The name of the record that projectId identifies."`
+	StageID       op.UUID       `json:"stageId" doc:"The stage that the gate follows."`
+	Stage         *op.Reference `json:"stage,omitempty" doc:"The name of the record that stageId identifies."`
+	Name          string        `json:"name" doc:"The gate's name. Untrusted text."`
+	Criteria      []string      `json:"criteria" doc:"The criteria that reviewers assess. Untrusted text."`
+	Status        string        `json:"status" enum:"PENDING|PASSED|FAILED|HELD" doc:"The gate's status, set by the latest vote."`
+	DecidedAt     *time.Time    `json:"decidedAt,omitempty" doc:"When the latest vote was cast."`
+	CreatedBy     op.UUID       `json:"createdBy" doc:"The user who created the gate."`
+	CreatedByUser *op.Reference `json:"createdByUser,omitempty" doc:"The name of the record that createdBy identifies."`
+	CreatedAt     time.Time     `json:"createdAt" doc:"When the gate was created."`
+	UpdatedAt     time.Time     `json:"updatedAt" doc:"When the gate last changed."`
+	Reviews       []GateReview  `json:"reviews" doc:"The current vote of each reviewer, earliest first."`
 }
 
 // GateReview is a reviewer's vote. A later vote of the same reviewer replaces it.
 type GateReview struct {
-	ID         op.UUID       `json:"id" doc:"The review's id."`
-	Reviewer   op.UUID       `json:"reviewer" doc:"The user who voted."`
-	Vote       string        `json:"vote" enum:"PASS|FAIL|WAIVE|HOLD" doc:"The vote."`
-	Reason     string        `json:"reason" doc:"The reason for the vote. Untrusted text."`
-	Criteria   []GateFinding `json:"criteria" doc:"The reviewer's findings on the gate's criteria."`
-	ReviewedAt time.Time     `json:"reviewedAt" doc:"When the vote was cast."`
+	ID           op.UUID       `json:"id" doc:"The review's id."`
+	Reviewer     op.UUID       `json:"reviewer" doc:"The user who voted."`
+	ReviewerUser *op.Reference `json:"reviewerUser,omitempty" doc:"The name of the record that reviewer identifies."`
+	Vote         string        `json:"vote" enum:"PASS|FAIL|WAIVE|HOLD" doc:"The vote."`
+	Reason       string        `json:"reason" doc:"The reason for the vote. Untrusted text."`
+	Criteria     []GateFinding `json:"criteria" doc:"The reviewer's findings on the gate's criteria."`
+	ReviewedAt   time.Time     `json:"reviewedAt" doc:"When the vote was cast."`
 }
 
 // GateFinding is a reviewer's finding on one criterion.
@@ -56,7 +60,7 @@ type GateFinding struct {
 
 // CreateGateIn is the input of CreateGate.
 type CreateGateIn struct {
-	ProjectID op.UUID  `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID  `path:"projectId" format:"uuid" doc:"The project."`
 	StageID   op.UUID  `json:"stageId" required:"true" format:"uuid" doc:"The stage of the project that the gate follows. A stage has at most one gate; a second one is a CONFLICT (409)."`
 	Name      string   `json:"name" required:"true" maxLength:"200" doc:"The gate's name."`
 	Criteria  []string `json:"criteria" maxLength:"50" doc:"The criteria that reviewers assess: distinct texts of 1 to 500 characters."`
@@ -70,7 +74,7 @@ var CreateGate = op.New[CreateGateIn, Gate](op.Spec{
 
 // UpdateGateIn is the input of UpdateGate.
 type UpdateGateIn struct {
-	ProjectID op.UUID          `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID          `path:"projectId" format:"uuid" doc:"The project."`
 	GateID    op.UUID          `path:"gateId" format:"uuid" doc:"The gate's id."`
 	Name      op.Opt[string]   `json:"name" minLength:"1" maxLength:"200" doc:"A new name."`
 	Criteria  op.Opt[[]string] `json:"criteria" maxLength:"50" doc:"The complete new list of criteria; null clears it. The findings of existing votes are kept."`
@@ -85,7 +89,7 @@ var UpdateGate = op.New[UpdateGateIn, Gate](op.Spec{
 
 // DeleteGateIn is the input of DeleteGate.
 type DeleteGateIn struct {
-	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	GateID    op.UUID `path:"gateId" format:"uuid" doc:"The gate's id."`
 }
 
@@ -98,7 +102,7 @@ var DeleteGate = op.New[DeleteGateIn, op.None](op.Spec{
 
 // ReviewGateIn is the input of ReviewGate.
 type ReviewGateIn struct {
-	ProjectID op.UUID       `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID       `path:"projectId" format:"uuid" doc:"The project."`
 	GateID    op.UUID       `path:"gateId" format:"uuid" doc:"The gate's id."`
 	Vote      string        `json:"vote" required:"true" enum:"PASS|FAIL|WAIVE|HOLD" doc:"PASS passes the gate and starts the next stage. WAIVE does the same, but requires gates.waive and a reason. FAIL marks the gate FAILED and HOLD marks it HELD; both leave the stages unchanged."`
 	Reason    string        `json:"reason" maxLength:"5000" doc:"The reason for the vote; required for WAIVE."`

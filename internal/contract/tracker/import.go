@@ -55,17 +55,18 @@ const (
 
 // ImportResult is the result of importing one item.
 type ImportResult struct {
-	Index   int     `json:"index" doc:"The item's index in the request, from 0."`
-	ID      string  `json:"id,omitempty" doc:"The item's id; absent if it has no valid id."`
-	Outcome string  `json:"outcome" enum:"created|updated|unchanged|failed" doc:"The result of importing the item."`
-	TaskID  op.UUID `json:"taskId,omitempty" doc:"The id of the item's task."`
-	Key     string  `json:"key,omitempty" doc:"The task's key."`
-	Reason  string  `json:"reason,omitempty" doc:"Why the item failed."`
+	Index   int           `json:"index" doc:"The item's index in the request, from 0."`
+	ID      string        `json:"id,omitempty" doc:"The item's id; absent if it has no valid id."`
+	Outcome string        `json:"outcome" enum:"created|updated|unchanged|failed" doc:"The result of importing the item."`
+	TaskID  op.UUID       `json:"taskId,omitempty" doc:"The id of the item's task."`
+	Task    *op.Reference `json:"task,omitempty" doc:"The name of the record that taskId identifies."`
+	Key     string        `json:"key,omitempty" doc:"The task's key."`
+	Reason  string        `json:"reason,omitempty" doc:"Why the item failed."`
 }
 
 // ImportItemsIn is the input of ImportItems.
 type ImportItemsIn struct {
-	ProjectID op.UUID      `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID      `path:"projectId" format:"uuid" doc:"The project."`
 	Items     []ImportItem `json:"items" required:"true" minLength:"1" maxLength:"500" doc:"The items."`
 }
 

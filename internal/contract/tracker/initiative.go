@@ -16,18 +16,20 @@ const (
 
 // Initiative is a goal that groups several projects.
 type Initiative struct {
-	ID             op.UUID   `json:"id" doc:"The initiative's id."`
-	Name           string    `json:"name" doc:"The initiative's name. Untrusted text."`
-	Description    string    `json:"description" doc:"The initiative's description. Untrusted text."`
-	Status         string    `json:"status" enum:"ACTIVE|ON_HOLD|COMPLETED|CANCELLED" doc:"The initiative's status."`
-	StartDate      op.Date   `json:"startDate" doc:"The initiative's start date."`
-	EndDate        op.Date   `json:"endDate,omitempty" doc:"The initiative's end date; absent if open-ended."`
-	Classification string    `json:"classification" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" doc:"The initiative's classification."`
-	OrganisationID op.UUID   `json:"organisationId,omitempty" doc:"The organisation that the initiative belongs to; absent if it belongs to none."`
-	Progress       int       `json:"progress" doc:"Percentage of done tasks among the tasks of its projects that are not cancelled, rounded down; 0 if there are none. Updated asynchronously after each change."`
-	CreatedBy      op.UUID   `json:"createdBy" doc:"The user who created the initiative."`
-	CreatedAt      time.Time `json:"createdAt" doc:"When the initiative was created."`
-	UpdatedAt      time.Time `json:"updatedAt" doc:"When the initiative was last changed by a user."`
+	ID             op.UUID       `json:"id" doc:"The initiative's id."`
+	Name           string        `json:"name" doc:"The initiative's name. Untrusted text."`
+	Description    string        `json:"description" doc:"The initiative's description. Untrusted text."`
+	Status         string        `json:"status" enum:"ACTIVE|ON_HOLD|COMPLETED|CANCELLED" doc:"The initiative's status."`
+	StartDate      op.Date       `json:"startDate" doc:"The initiative's start date."`
+	EndDate        op.Date       `json:"endDate,omitempty" doc:"The initiative's end date; absent if open-ended."`
+	Classification string        `json:"classification" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" doc:"The initiative's classification."`
+	OrganisationID op.UUID       `json:"organisationId,omitempty" doc:"The organisation that the initiative belongs to; absent if it belongs to none."`
+	Organisation   *op.Reference `json:"organisation,omitempty" doc:"The name of the record that organisationId identifies."`
+	Progress       int           `json:"progress" doc:"Percentage of done tasks among the tasks of its projects that are not cancelled, rounded down; 0 if there are none. Updated asynchronously after each change."`
+	CreatedBy      op.UUID       `json:"createdBy" doc:"The user who created the initiative."`
+	CreatedByUser  *op.Reference `json:"createdByUser,omitempty" doc:"The name of the record that createdBy identifies."`
+	CreatedAt      time.Time     `json:"createdAt" doc:"When the initiative was created."`
+	UpdatedAt      time.Time     `json:"updatedAt" doc:"When the initiative was last changed by a user."`
 }
 
 // InitiativeDetail is an initiative with its projects.
@@ -72,7 +74,7 @@ var FindInitiative = op.New[FindInitiativeIn, InitiativeDetail](op.Spec{
 
 // GetInitiativeIn is the input of GetInitiative.
 type GetInitiativeIn struct {
-	InitiativeID op.UUID `path:"initiativeId" format:"uuid" doc:"The initiative's id."`
+	InitiativeID op.UUID `path:"initiativeId" format:"uuid" doc:"The initiative."`
 }
 
 // GetInitiative returns an initiative with its projects.
@@ -101,7 +103,7 @@ var CreateInitiative = op.New[CreateInitiativeIn, Initiative](op.Spec{
 
 // UpdateInitiativeIn is the input of UpdateInitiative.
 type UpdateInitiativeIn struct {
-	InitiativeID   op.UUID         `path:"initiativeId" format:"uuid" doc:"The initiative's id."`
+	InitiativeID   op.UUID         `path:"initiativeId" format:"uuid" doc:"The initiative."`
 	Name           op.Opt[string]  `json:"name" minLength:"1" maxLength:"200" doc:"A new name."`
 	Status         op.Opt[string]  `json:"status" enum:"ACTIVE|ON_HOLD|COMPLETED|CANCELLED" doc:"A new status. Projects keep their own status."`
 	Description    op.Opt[string]  `json:"description" maxLength:"20000" doc:"A new description; null clears it."`
@@ -120,7 +122,7 @@ var UpdateInitiative = op.New[UpdateInitiativeIn, Initiative](op.Spec{
 
 // DeleteInitiativeIn is the input of DeleteInitiative.
 type DeleteInitiativeIn struct {
-	InitiativeID op.UUID `path:"initiativeId" format:"uuid" doc:"The initiative's id."`
+	InitiativeID op.UUID `path:"initiativeId" format:"uuid" doc:"The initiative."`
 }
 
 // DeleteInitiative deletes an initiative, but not its projects.

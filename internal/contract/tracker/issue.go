@@ -45,25 +45,29 @@ const (
 
 // IssueSummary is an issue without its description, as in lists.
 type IssueSummary struct {
-	ID                   op.UUID    `json:"id" doc:"The issue's id."`
-	Key                  string     `json:"key" doc:"The issue's key, unique in the tenant, such as ISS-17."`
-	ProjectID            op.UUID    `json:"projectId" doc:"The project that the issue belongs to."`
-	Title                string     `json:"title" doc:"The issue's title. Untrusted text."`
-	Severity             string     `json:"severity" enum:"CRITICAL|HIGH|MEDIUM|LOW" doc:"The severity; it sets the SLA deadlines."`
-	Status               string     `json:"status" enum:"OPEN|IN_PROGRESS|CLOSED|RESOLVED|REOPENED" doc:"The issue's status."`
-	Resolution           string     `json:"resolution,omitempty" enum:"FIXED|WONT_FIX|DUPLICATE|DEFERRED" doc:"How the issue was resolved; absent if unresolved."`
-	Assignee             op.UUID    `json:"assignee,omitempty" doc:"The assigned user; absent if unassigned."`
-	DueDate              op.Date    `json:"dueDate,omitempty" doc:"The due date, independent of the SLA deadlines."`
-	FirstResponseDueAt   time.Time  `json:"firstResponseDueAt" doc:"The SLA deadline for the first response: 1, 4, 8 or 24 hours after creation for CRITICAL, HIGH, MEDIUM or LOW."`
-	FirstRespondedAt     *time.Time `json:"firstRespondedAt,omitempty" doc:"When a user other than the creator first commented on, transitioned, resolved or assigned the issue."`
-	FirstResponseOverdue bool       `json:"firstResponseOverdue" doc:"Whether the first response came after its deadline or is overdue now."`
-	ResolutionDueAt      time.Time  `json:"resolutionDueAt" doc:"The SLA deadline for the resolution: 8, 24, 72 or 168 hours after creation for CRITICAL, HIGH, MEDIUM or LOW."`
-	ResolvedAt           *time.Time `json:"resolvedAt,omitempty" doc:"When the issue was resolved or closed; absent while it is open."`
-	ResolutionOverdue    bool       `json:"resolutionOverdue" doc:"Whether the issue was resolved or closed after its deadline or is overdue now."`
-	PromotedTaskID       op.UUID    `json:"promotedTaskId,omitempty" doc:"The task of the same project that the issue was promoted to."`
-	CreatedBy            op.UUID    `json:"createdBy" doc:"The user who created the issue."`
-	CreatedAt            time.Time  `json:"createdAt" doc:"When the issue was created."`
-	UpdatedAt            time.Time  `json:"updatedAt" doc:"When the issue last changed."`
+	ID                   op.UUID       `json:"id" doc:"The issue's id."`
+	Key                  string        `json:"key" doc:"The issue's key, unique in the tenant, such as ISS-17."`
+	ProjectID            op.UUID       `json:"projectId" doc:"The project that the issue belongs to."`
+	Project              *op.Reference `json:"project,omitempty" doc:"The name of the record that projectId identifies."`
+	Title                string        `json:"title" doc:"The issue's title. Untrusted text."`
+	Severity             string        `json:"severity" enum:"CRITICAL|HIGH|MEDIUM|LOW" doc:"The severity; it sets the SLA deadlines."`
+	Status               string        `json:"status" enum:"OPEN|IN_PROGRESS|CLOSED|RESOLVED|REOPENED" doc:"The issue's status."`
+	Resolution           string        `json:"resolution,omitempty" enum:"FIXED|WONT_FIX|DUPLICATE|DEFERRED" doc:"How the issue was resolved; absent if unresolved."`
+	Assignee             op.UUID       `json:"assignee,omitempty" doc:"The assigned user; absent if unassigned."`
+	AssigneeUser         *op.Reference `json:"assigneeUser,omitempty" doc:"The name of the record that assignee identifies."`
+	DueDate              op.Date       `json:"dueDate,omitempty" doc:"The due date, independent of the SLA deadlines."`
+	FirstResponseDueAt   time.Time     `json:"firstResponseDueAt" doc:"The SLA deadline for the first response: 1, 4, 8 or 24 hours after creation for CRITICAL, HIGH, MEDIUM or LOW."`
+	FirstRespondedAt     *time.Time    `json:"firstRespondedAt,omitempty" doc:"When a user other than the creator first commented on, transitioned, resolved or assigned the issue."`
+	FirstResponseOverdue bool          `json:"firstResponseOverdue" doc:"Whether the first response came after its deadline or is overdue now."`
+	ResolutionDueAt      time.Time     `json:"resolutionDueAt" doc:"The SLA deadline for the resolution: 8, 24, 72 or 168 hours after creation for CRITICAL, HIGH, MEDIUM or LOW."`
+	ResolvedAt           *time.Time    `json:"resolvedAt,omitempty" doc:"When the issue was resolved or closed; absent while it is open."`
+	ResolutionOverdue    bool          `json:"resolutionOverdue" doc:"Whether the issue was resolved or closed after its deadline or is overdue now."`
+	PromotedTaskID       op.UUID       `json:"promotedTaskId,omitempty" doc:"The task of the same project that the issue was promoted to."`
+	PromotedTask         *op.Reference `json:"promotedTask,omitempty" doc:"The name of the record that promotedTaskId identifies."`
+	CreatedBy            op.UUID       `json:"createdBy" doc:"The user who created the issue."`
+	CreatedByUser        *op.Reference `json:"createdByUser,omitempty" doc:"The name of the record that createdBy identifies."`
+	CreatedAt            time.Time     `json:"createdAt" doc:"When the issue was created."`
+	UpdatedAt            time.Time     `json:"updatedAt" doc:"When the issue last changed."`
 }
 
 // Issue is an issue with all its fields.
@@ -153,8 +157,8 @@ var DeleteIssue = op.New[DeleteIssueIn, op.None](op.Spec{
 
 // AssignIssueIn is the input of AssignIssue.
 type AssignIssueIn struct {
-	Issue    string         `path:"issue" maxLength:"64" doc:"The issue's key or id."`
-	Assignee op.Opt[string] `json:"assignee" format:"uuid" empty:"true" doc:"The user to assign: an active member of the tenant with clearance for the project. Required; an empty string or null unassigns the issue."`
+	Issue    string          `path:"issue" maxLength:"64" doc:"The issue's key or id."`
+	Assignee op.Opt[op.UUID] `json:"assignee" format:"uuid" empty:"true" doc:"The user to assign: an active member of the tenant with clearance for the project. Required; an empty string or null unassigns the issue."`
 }
 
 // AssignIssue assigns or unassigns an issue.

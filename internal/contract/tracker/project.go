@@ -16,19 +16,23 @@ const (
 
 // ProjectSummary is the part of a project that lists contain.
 type ProjectSummary struct {
-	ID             op.UUID   `json:"id" doc:"The project's id."`
-	Name           string    `json:"name" doc:"The project's name. Untrusted text."`
-	Prefix         string    `json:"prefix" doc:"The prefix of the project's task keys, unique in the tenant."`
-	Status         string    `json:"status" enum:"ACTIVE|ON_HOLD|COMPLETED|CANCELLED" doc:"The project's status."`
-	Classification string    `json:"classification" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" doc:"The classification of the project and everything in it."`
-	StartDate      op.Date   `json:"startDate" doc:"The project's start date."`
-	EndDate        op.Date   `json:"endDate,omitempty" doc:"The project's end date; absent if open-ended."`
-	OrganisationID op.UUID   `json:"organisationId,omitempty" doc:"The organisation that the project belongs to; absent if it belongs to none."`
-	InitiativeID   op.UUID   `json:"initiativeId,omitempty" doc:"The initiative that the project belongs to; absent if it belongs to none."`
-	OwnerID        op.UUID   `json:"ownerId,omitempty" doc:"The user responsible for the project."`
-	CreatedBy      op.UUID   `json:"createdBy" doc:"The user who created the project."`
-	CreatedAt      time.Time `json:"createdAt" doc:"When the project was created."`
-	UpdatedAt      time.Time `json:"updatedAt" doc:"When the project last changed."`
+	ID             op.UUID       `json:"id" doc:"The project's id."`
+	Name           string        `json:"name" doc:"The project's name. Untrusted text."`
+	Prefix         string        `json:"prefix" doc:"The prefix of the project's task keys, unique in the tenant."`
+	Status         string        `json:"status" enum:"ACTIVE|ON_HOLD|COMPLETED|CANCELLED" doc:"The project's status."`
+	Classification string        `json:"classification" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" doc:"The classification of the project and everything in it."`
+	StartDate      op.Date       `json:"startDate" doc:"The project's start date."`
+	EndDate        op.Date       `json:"endDate,omitempty" doc:"The project's end date; absent if open-ended."`
+	OrganisationID op.UUID       `json:"organisationId,omitempty" doc:"The organisation that the project belongs to; absent if it belongs to none."`
+	Organisation   *op.Reference `json:"organisation,omitempty" doc:"The name of the record that organisationId identifies."`
+	InitiativeID   op.UUID       `json:"initiativeId,omitempty" doc:"The initiative that the project belongs to; absent if it belongs to none."`
+	Initiative     *op.Reference `json:"initiative,omitempty" doc:"The name of the record that initiativeId identifies."`
+	OwnerID        op.UUID       `json:"ownerId,omitempty" doc:"The user responsible for the project."`
+	Owner          *op.Reference `json:"owner,omitempty" doc:"The name of the record that ownerId identifies."`
+	CreatedBy      op.UUID       `json:"createdBy" doc:"The user who created the project."`
+	CreatedByUser  *op.Reference `json:"createdByUser,omitempty" doc:"The name of the record that createdBy identifies."`
+	CreatedAt      time.Time     `json:"createdAt" doc:"When the project was created."`
+	UpdatedAt      time.Time     `json:"updatedAt" doc:"When the project last changed."`
 }
 
 // Project is a project with all its fields.
@@ -141,7 +145,7 @@ type ProjectCandidate struct {
 
 // GetProjectIn is the input of GetProject.
 type GetProjectIn struct {
-	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 }
 
 // GetProject returns a project with all its fields.
@@ -152,7 +156,7 @@ var GetProject = op.New[GetProjectIn, Project](op.Spec{
 
 // UpdateProjectIn is the input of UpdateProject.
 type UpdateProjectIn struct {
-	ProjectID       op.UUID           `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID       op.UUID           `path:"projectId" format:"uuid" doc:"The project."`
 	Name            op.Opt[string]    `json:"name" minLength:"1" maxLength:"200" doc:"A new name."`
 	Status          op.Opt[string]    `json:"status" enum:"ACTIVE|ON_HOLD|COMPLETED|CANCELLED" doc:"A new status."`
 	Description     op.Opt[string]    `json:"description" maxLength:"20000" doc:"A new description; null clears it."`
@@ -178,7 +182,7 @@ var UpdateProject = op.New[UpdateProjectIn, Project](op.Spec{
 
 // DeleteProjectIn is the input of DeleteProject.
 type DeleteProjectIn struct {
-	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 }
 
 // DeleteProject deletes a project with all its records.

@@ -13,7 +13,7 @@ const MaxRepoPaths = 50
 
 // BindRepoIn is the input of BindRepo.
 type BindRepoIn struct {
-	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	Path      string  `json:"path" required:"true" maxLength:"1000" doc:"The absolute path of a folder, or the URL of a git remote (ssh, scp-like or https), with or without .git."`
 }
 
@@ -26,7 +26,7 @@ var BindRepo = op.New[BindRepoIn, RepoPath](op.Spec{
 
 // UnbindRepoIn is the input of UnbindRepo.
 type UnbindRepoIn struct {
-	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	BindingID op.UUID `path:"bindingId" format:"uuid" doc:"The binding's id, from the project's repoPaths."`
 }
 

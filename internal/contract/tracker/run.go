@@ -29,13 +29,17 @@ const (
 type AgentRunSummary struct {
 	ID              op.UUID            `json:"id" doc:"The run's id."`
 	ProjectID       op.UUID            `json:"projectId" doc:"The project of the task."`
+	Project         *op.Reference      `json:"project,omitempty" doc:"The name of the record that projectId identifies."`
 	TaskID          op.UUID            `json:"taskId" doc:"The task that was assigned to the agent."`
+	Task            *op.Reference      `json:"task,omitempty" doc:"The name of the record that taskId identifies."`
 	TaskKey         string             `json:"taskKey" doc:"The task's key."`
 	Agent           op.UUID            `json:"agent" doc:"The synthetic agent."`
+	AgentUser       *op.Reference      `json:"agentUser,omitempty" doc:"The name of the record that agent identifies."`
 	Status          string             `json:"status" enum:"QUEUED|RUNNING|SUCCEEDED|FAILED|CANCELLED" doc:"The run's status."`
 	Note            string             `json:"note,omitempty" doc:"Why the run cannot start until the configuration changes: no command is set for agent runs."`
 	Attempts        int                `json:"attempts" doc:"How many times the command was started for this run."`
 	CreatedBy       op.UUID            `json:"createdBy" doc:"The user who assigned the task to the agent."`
+	CreatedByUser   *op.Reference      `json:"createdByUser,omitempty" doc:"The name of the record that createdBy identifies."`
 	CreatedAt       time.Time          `json:"createdAt" doc:"When the task was assigned to the agent."`
 	StartedAt       *time.Time         `json:"startedAt,omitempty" doc:"When the latest attempt started."`
 	FinishedAt      *time.Time         `json:"finishedAt,omitempty" doc:"When the run ended."`

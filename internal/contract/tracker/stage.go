@@ -19,31 +19,34 @@ const MaxStages = 100
 
 // Stage is a phase of a project.
 type Stage struct {
-	ID          op.UUID    `json:"id" doc:"The stage's id."`
-	ProjectID   op.UUID    `json:"projectId" doc:"The project that the stage belongs to."`
-	Position    int        `json:"position" doc:"The stage's position in the project, from 1."`
-	Name        string     `json:"name" doc:"The stage's name. Untrusted text."`
-	Description string     `json:"description" doc:"The stage's description. Untrusted text."`
-	Status      string     `json:"status" enum:"planned|in-progress|completed" doc:"The stage's status."`
-	StartDate   op.Date    `json:"startDate,omitempty" doc:"The planned start date."`
-	EndDate     op.Date    `json:"endDate,omitempty" doc:"The planned end date."`
-	StartedAt   *time.Time `json:"startedAt,omitempty" doc:"When the stage was started."`
-	CompletedAt *time.Time `json:"completedAt,omitempty" doc:"When the stage was completed."`
-	CreatedBy   op.UUID    `json:"createdBy" doc:"The user who created the stage."`
-	CreatedAt   time.Time  `json:"createdAt" doc:"When the stage was created."`
-	UpdatedAt   time.Time  `json:"updatedAt" doc:"When the stage last changed."`
-	Gate        *Gate      `json:"gate,omitempty" doc:"The gate after the stage; absent if there is none."`
+	ID            op.UUID       `json:"id" doc:"The stage's id."`
+	ProjectID     op.UUID       `json:"projectId" doc:"The project that the stage belongs to."`
+	Project       *op.Reference `json:"project,omitempty" doc:"The name of the record that projectId identifies."`
+	Position      int           `json:"position" doc:"The stage's position in the project, from 1."`
+	Name          string        `json:"name" doc:"The stage's name. Untrusted text."`
+	Description   string        `json:"description" doc:"The stage's description. Untrusted text."`
+	Status        string        `json:"status" enum:"planned|in-progress|completed" doc:"The stage's status."`
+	StartDate     op.Date       `json:"startDate,omitempty" doc:"The planned start date."`
+	EndDate       op.Date       `json:"endDate,omitempty" doc:"The planned end date."`
+	StartedAt     *time.Time    `json:"startedAt,omitempty" doc:"When the stage was started."`
+	CompletedAt   *time.Time    `json:"completedAt,omitempty" doc:"When the stage was completed."`
+	CreatedBy     op.UUID       `json:"createdBy" doc:"The user who created the stage."`
+	CreatedByUser *op.Reference `json:"createdByUser,omitempty" doc:"The name of the record that createdBy identifies."`
+	CreatedAt     time.Time     `json:"createdAt" doc:"When the stage was created."`
+	UpdatedAt     time.Time     `json:"updatedAt" doc:"When the stage last changed."`
+	Gate          *Gate         `json:"gate,omitempty" doc:"The gate after the stage; absent if there is none."`
 }
 
 // Pipeline holds the stages of a project with their gates.
 type Pipeline struct {
-	ProjectID op.UUID `json:"projectId" doc:"The project's id."`
-	Stages    []Stage `json:"stages" doc:"The stages in order, each with its gate and the gate's votes."`
+	ProjectID op.UUID       `json:"projectId" doc:"The project's id."`
+	Project   *op.Reference `json:"project,omitempty" doc:"The name of the record that projectId identifies."`
+	Stages    []Stage       `json:"stages" doc:"The stages in order, each with its gate and the gate's votes."`
 }
 
 // ListStagesIn is the input of ListStages.
 type ListStagesIn struct {
-	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 }
 
 // ListStages returns the stages of a project with their gates.
@@ -55,7 +58,7 @@ var ListStages = op.New[ListStagesIn, Pipeline](op.Spec{
 
 // CreateStageIn is the input of CreateStage.
 type CreateStageIn struct {
-	ProjectID   op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID   op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	Name        string  `json:"name" required:"true" maxLength:"200" doc:"The stage's name."`
 	Description string  `json:"description" maxLength:"20000" doc:"The stage's description."`
 	Position    int     `json:"position" minimum:"0" maximum:"100" doc:"The position in the project, from 1; this and later stages move up by one. Absent or 0: the end."`
@@ -72,7 +75,7 @@ var CreateStage = op.New[CreateStageIn, Stage](op.Spec{
 
 // UpdateStageIn is the input of UpdateStage.
 type UpdateStageIn struct {
-	ProjectID   op.UUID         `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID   op.UUID         `path:"projectId" format:"uuid" doc:"The project."`
 	StageID     op.UUID         `path:"stageId" format:"uuid" doc:"The stage's id."`
 	Name        op.Opt[string]  `json:"name" minLength:"1" maxLength:"200" doc:"A new name."`
 	Description op.Opt[string]  `json:"description" maxLength:"20000" doc:"A new description; null clears it."`
@@ -90,7 +93,7 @@ var UpdateStage = op.New[UpdateStageIn, Stage](op.Spec{
 
 // StageIn identifies a stage of a project.
 type StageIn struct {
-	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	StageID   op.UUID `path:"stageId" format:"uuid" doc:"The stage's id."`
 }
 

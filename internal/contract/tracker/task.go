@@ -28,27 +28,33 @@ const Redacted = "REDACTED"
 
 // TaskSummary is the part of a task that lists contain, without its description.
 type TaskSummary struct {
-	ID                op.UUID    `json:"id" doc:"The task's id."`
-	Key               string     `json:"key" doc:"The task's key, such as APOLLO-17."`
-	ProjectID         op.UUID    `json:"projectId" doc:"The project that the task belongs to."`
-	Title             string     `json:"title" doc:"The task's title. Untrusted text."`
-	Status            string     `json:"status" doc:"One of the project's statuses."`
-	StatusCategory    string     `json:"statusCategory" enum:"TODO|IN_PROGRESS|REVIEW|DONE|CANCELLED" doc:"The category of the status."`
-	IssueType         string     `json:"issueType" enum:"TASK|EPIC|BUG|FEATURE|CHORE" doc:"The kind of work."`
-	Priority          string     `json:"priority" enum:"URGENT|HIGH|MEDIUM|LOW" doc:"The priority."`
-	Progress          int        `json:"progress" doc:"Progress in percent, 0 to 100."`
-	Assignee          op.UUID    `json:"assignee,omitempty" doc:"The assigned user; absent if unassigned."`
-	DueDate           op.Date    `json:"dueDate,omitempty" doc:"The due date."`
-	EpicID            op.UUID    `json:"epicId,omitempty" doc:"The epic that the task belongs to; an opaque id if the caller can't read the epic's project."`
-	ParentTaskID      op.UUID    `json:"parentTaskId,omitempty" doc:"The task that this is a sub-task of."`
-	InitiativeID      op.UUID    `json:"initiativeId,omitempty" doc:"The initiative that an epic is tagged with."`
-	EstimatePoints    *float64   `json:"estimatePoints,omitempty" doc:"The estimate, one of the values of the project's story-point scale."`
-	Labels            []string   `json:"labels" doc:"The labels, sorted. Untrusted text."`
-	CreatedBy         op.UUID    `json:"createdBy" doc:"The user who created the task."`
-	CreatedAt         time.Time  `json:"createdAt" doc:"When the task was created; for an imported task, the creation time in its source."`
-	UpdatedAt         time.Time  `json:"updatedAt" doc:"When the task last changed."`
-	CompletedAt       *time.Time `json:"completedAt,omitempty" doc:"When the task was done or cancelled; absent while it is open."`
-	DecisionRequestID op.UUID    `json:"decisionRequestId,omitempty" doc:"The open decision request. Set only by list-tasks with awaitingDecision."`
+	ID                op.UUID       `json:"id" doc:"The task's id."`
+	Key               string        `json:"key" doc:"The task's key, such as APOLLO-17."`
+	ProjectID         op.UUID       `json:"projectId" doc:"The project that the task belongs to."`
+	Project           *op.Reference `json:"project,omitempty" doc:"The name of the record that projectId identifies."`
+	Title             string        `json:"title" doc:"The task's title. Untrusted text."`
+	Status            string        `json:"status" doc:"One of the project's statuses."`
+	StatusCategory    string        `json:"statusCategory" enum:"TODO|IN_PROGRESS|REVIEW|DONE|CANCELLED" doc:"The category of the status."`
+	IssueType         string        `json:"issueType" enum:"TASK|EPIC|BUG|FEATURE|CHORE" doc:"The kind of work."`
+	Priority          string        `json:"priority" enum:"URGENT|HIGH|MEDIUM|LOW" doc:"The priority."`
+	Progress          int           `json:"progress" doc:"Progress in percent, 0 to 100."`
+	Assignee          op.UUID       `json:"assignee,omitempty" doc:"The assigned user; absent if unassigned."`
+	AssigneeUser      *op.Reference `json:"assigneeUser,omitempty" doc:"The name of the record that assignee identifies."`
+	DueDate           op.Date       `json:"dueDate,omitempty" doc:"The due date."`
+	EpicID            op.UUID       `json:"epicId,omitempty" doc:"The epic that the task belongs to; an opaque id if the caller can't read the epic's project."`
+	EpicTask          *op.Reference `json:"epicTask,omitempty" doc:"The name of the record that epicId identifies."`
+	ParentTaskID      op.UUID       `json:"parentTaskId,omitempty" doc:"The task that this is a sub-task of."`
+	ParentTask        *op.Reference `json:"parentTask,omitempty" doc:"The name of the record that parentTaskId identifies."`
+	InitiativeID      op.UUID       `json:"initiativeId,omitempty" doc:"The initiative that an epic is tagged with."`
+	Initiative        *op.Reference `json:"initiative,omitempty" doc:"The name of the record that initiativeId identifies."`
+	EstimatePoints    *float64      `json:"estimatePoints,omitempty" doc:"The estimate, one of the values of the project's story-point scale."`
+	Labels            []string      `json:"labels" doc:"The labels, sorted. Untrusted text."`
+	CreatedBy         op.UUID       `json:"createdBy" doc:"The user who created the task."`
+	CreatedByUser     *op.Reference `json:"createdByUser,omitempty" doc:"The name of the record that createdBy identifies."`
+	CreatedAt         time.Time     `json:"createdAt" doc:"When the task was created; for an imported task, the creation time in its source."`
+	UpdatedAt         time.Time     `json:"updatedAt" doc:"When the task last changed."`
+	CompletedAt       *time.Time    `json:"completedAt,omitempty" doc:"When the task was done or cancelled; absent while it is open."`
+	DecisionRequestID op.UUID       `json:"decisionRequestId,omitempty" doc:"The open decision request. Set only by list-tasks with awaitingDecision."`
 }
 
 // Task is a task with all its fields.
@@ -84,7 +90,7 @@ type DuplicateCandidate struct {
 
 // ListTasksIn is the input of ListTasks.
 type ListTasksIn struct {
-	ProjectID        op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID        op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	Status           string  `query:"status" maxLength:"50" doc:"Only tasks with this status of the project."`
 	Search           string  `query:"search" maxLength:"200" empty:"true" doc:"A task key or search words. Each word matches the start of a word in title or description, or, with 3 or more characters, anywhere in the title. Supports OR, -word and quoted whole words."`
 	Assignee         op.UUID `query:"assignee" format:"uuid" doc:"Only tasks assigned to this user."`
@@ -107,7 +113,7 @@ var ListTasks = op.New[ListTasksIn, op.Page[TaskSummary]](op.Spec{
 
 // CreateTaskIn is the input of CreateTask.
 type CreateTaskIn struct {
-	ProjectID      op.UUID  `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID      op.UUID  `path:"projectId" format:"uuid" doc:"The project."`
 	Title          string   `json:"title" required:"true" maxLength:"500" doc:"The task's title."`
 	Description    string   `json:"description" maxLength:"100000" doc:"The task's description, Markdown."`
 	Status         string   `json:"status" maxLength:"50" doc:"One of the project's statuses. Default: TODO, or the first status of the category TODO if the project has no status of that name."`
@@ -133,7 +139,7 @@ var CreateTask = op.New[CreateTaskIn, Task](op.Spec{
 
 // GetTaskIn is the input of GetTask.
 type GetTaskIn struct {
-	ProjectID         op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID         op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	Task              string  `path:"task" maxLength:"64" doc:"The task's key or id."`
 	DecisionRequestID op.UUID `query:"decisionRequestId" format:"uuid" doc:"The decision request to return with the task. Default: the latest one."`
 }
@@ -146,7 +152,7 @@ var GetTask = op.New[GetTaskIn, Task](op.Spec{
 
 // UpdateTaskIn is the input of UpdateTask.
 type UpdateTaskIn struct {
-	ProjectID      op.UUID          `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID      op.UUID          `path:"projectId" format:"uuid" doc:"The project."`
 	Task           string           `path:"task" maxLength:"64" doc:"The task's key or id."`
 	Title          op.Opt[string]   `json:"title" minLength:"1" maxLength:"500" doc:"A new title."`
 	Description    op.Opt[string]   `json:"description" maxLength:"100000" doc:"A new description; null clears it."`
@@ -172,7 +178,7 @@ var UpdateTask = op.New[UpdateTaskIn, Task](op.Spec{
 
 // DeleteTaskIn is the input of DeleteTask.
 type DeleteTaskIn struct {
-	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	Task      string  `path:"task" maxLength:"64" doc:"The task's key or id."`
 }
 

@@ -16,18 +16,23 @@ const (
 // TimeEntry records time that a user spent on a project, optionally on one of its
 // tasks or issues.
 type TimeEntry struct {
-	ID        op.UUID   `json:"id" doc:"The entry's id."`
-	ProjectID op.UUID   `json:"projectId" doc:"The project that the time was spent on."`
-	TaskID    op.UUID   `json:"taskId,omitempty" doc:"The task that the time was spent on; absent if there is none."`
-	IssueID   op.UUID   `json:"issueId,omitempty" doc:"The issue that the time was spent on; absent if there is none."`
-	UserID    op.UUID   `json:"userId" doc:"The user who spent the time."`
-	Date      op.Date   `json:"date" doc:"The day on which the time was spent."`
-	Minutes   int       `json:"minutes" doc:"The duration in minutes."`
-	Note      string    `json:"note" doc:"A description of the work. Untrusted text."`
-	Billable  bool      `json:"billable" doc:"Whether the time is billable."`
-	CreatedBy op.UUID   `json:"createdBy" doc:"The user who created the entry."`
-	CreatedAt time.Time `json:"createdAt" doc:"When the entry was created."`
-	UpdatedAt time.Time `json:"updatedAt" doc:"When the entry last changed."`
+	ID            op.UUID       `json:"id" doc:"The entry's id."`
+	ProjectID     op.UUID       `json:"projectId" doc:"The project that the time was spent on."`
+	Project       *op.Reference `json:"project,omitempty" doc:"The name of the record that projectId identifies."`
+	TaskID        op.UUID       `json:"taskId,omitempty" doc:"The task that the time was spent on; absent if there is none."`
+	Task          *op.Reference `json:"task,omitempty" doc:"The name of the record that taskId identifies."`
+	IssueID       op.UUID       `json:"issueId,omitempty" doc:"The issue that the time was spent on; absent if there is none."`
+	Issue         *op.Reference `json:"issue,omitempty" doc:"The name of the record that issueId identifies."`
+	UserID        op.UUID       `json:"userId" doc:"The user who spent the time."`
+	User          *op.Reference `json:"user,omitempty" doc:"The name of the record that userId identifies."`
+	Date          op.Date       `json:"date" doc:"The day on which the time was spent."`
+	Minutes       int           `json:"minutes" doc:"The duration in minutes."`
+	Note          string        `json:"note" doc:"A description of the work. Untrusted text."`
+	Billable      bool          `json:"billable" doc:"Whether the time is billable."`
+	CreatedBy     op.UUID       `json:"createdBy" doc:"The user who created the entry."`
+	CreatedByUser *op.Reference `json:"createdByUser,omitempty" doc:"The name of the record that createdBy identifies."`
+	CreatedAt     time.Time     `json:"createdAt" doc:"When the entry was created."`
+	UpdatedAt     time.Time     `json:"updatedAt" doc:"When the entry last changed."`
 }
 
 // TimeEntryPage is a page of time entries. Only the first page has TotalMinutes.

@@ -35,12 +35,13 @@ type Workspace struct {
 
 // WorkspaceUser is the calling user.
 type WorkspaceUser struct {
-	ID             op.UUID `json:"id" doc:"The user's id."`
-	DisplayName    string  `json:"displayName" doc:"The user's display name. Untrusted text."`
-	Email          string  `json:"email,omitempty" doc:"The user's email address."`
-	PrincipalKind  string  `json:"principalKind" enum:"HUMAN|SERVICE|AGENT" doc:"The kind of user."`
-	TenantID       op.UUID `json:"tenantId" doc:"The tenant of the request."`
-	OrganisationID op.UUID `json:"organisationId,omitempty" doc:"The organisation that the user belongs to in that tenant."`
+	ID             op.UUID       `json:"id" doc:"The user's id."`
+	DisplayName    string        `json:"displayName" doc:"The user's display name. Untrusted text."`
+	Email          string        `json:"email,omitempty" doc:"The user's email address."`
+	PrincipalKind  string        `json:"principalKind" enum:"HUMAN|SERVICE|AGENT" doc:"The kind of user."`
+	TenantID       op.UUID       `json:"tenantId" doc:"The tenant of the request."`
+	OrganisationID op.UUID       `json:"organisationId,omitempty" doc:"The organisation that the user belongs to in that tenant."`
+	Organisation   *op.Reference `json:"organisation,omitempty" doc:"The name of the record that organisationId identifies."`
 }
 
 // WorkspaceProject is a project with some of its tasks in progress.

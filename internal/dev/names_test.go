@@ -1,0 +1,96 @@
+package dev
+
+import (
+	"strings"
+	"testing"
+
+	"parapet/internal/op"
+)
+
+// named is a record with the references that the tests look at.
+type named struct {
+	ID, Key, Assignee                              string
+	Project, AssigneeUser, CreatedByUser, EpicTask *op.Reference
+}
+
+// TestServer_AcceptsNames sends names in place of ids to a real server, and looks for the
+// names of the records next to the ids in its responses.
+func TestServer_AcceptsNames(t *testing.T) {
+	t.Parallel()
+	s := &stage{Dev: startDev(t), t: t}
+	manager := s.loginAs("project-manager@acme.example")
+	admin := s.loginAs("admin@acme.example")
+	s.want(201, "", "POST", "/api/projects", manager, body{"name": "Granite Quay", "prefix": "GRAN", "startDate": "2027-01-01"})
+	s.want(201, "", "POST", "/api/projects", manager, body{"name": "Granite Pier", "prefix": "PIER", "startDate": "2027-01-01"})
+	s.want(201, "", "POST", "/api/projects", manager, body{"name": "Hidden Vault", "prefix": "VAULT", "startDate": "2027-01-01", "classification": "CONFIDENTIAL"})
+	tasks := "/api/projects/gran/tasks"
+
+	t.Run("inputs name records", func(t *testing.T) {
+		s := &stage{Dev: s.Dev, t: t}
+		epic := decode[named](t, s.want(201, "", "POST", "/api/projects/Granite%20Quay/tasks", manager, body{"title": "Harbour wall", "issueType": "EPIC"}))
+		for _, who := range []string{"me", "ME", "Project-Manager@acme.example"} {
+			made := decode[named](t, s.want(201, "", "POST", tasks, manager, body{"title": "Task of " + who, "assignee": who, "epicId": strings.ToLower(epic.Key), "allowDuplicate": true}))
+			if made.AssigneeUser == nil || made.AssigneeUser.Email != "project-manager@acme.example" || made.EpicTask == nil || made.EpicTask.ID != op.UUID(epic.ID) {
+				t.Errorf("assignee %q and epic %s: got %+v and %+v", who, epic.Key, made.AssigneeUser, made.EpicTask)
+			}
+		}
+		s.want(200, "Task of me", "GET", "/api/tasks/"+epic.Key+"/children", manager, nil)
+		s.want(200, `"items":[]`, "GET", tasks+"?assignee=reviewer", manager, nil)
+		s.want(200, "Task of me", "GET", tasks+"?assignee=me&epicId="+epic.Key, manager, nil)
+		s.want(201, `"userId":`, "POST", "/api/roles/reviewer/assignments", admin, body{"userId": "member@acme.example", "scope": "project", "scopeId": "GRAN"})
+		s.want(200, "Acme Works", "GET", "/api/organisations/acme%20works", admin, nil)
+		s.want(200, `"slug":"acme"`, "GET", "/api/tenants/acme", admin, nil)
+		s.want(200, "multi-llm-review", "GET", "/api/users/multi-llm-review", admin, nil)
+	})
+	t.Run("a part of a name finds a project, but never deletes one", func(t *testing.T) {
+		s := &stage{Dev: s.Dev, t: t}
+		s.want(200, "Granite Quay", "GET", "/api/projects/quay", manager, nil)
+		s.want(409, `"candidates":[`, "GET", "/api/projects/granite", manager, nil)
+		s.want(404, "NOT_FOUND", "DELETE", "/api/projects/pier%20", admin, nil)
+		s.want(404, "NOT_FOUND", "DELETE", "/api/projects/ier", admin, nil)
+	})
+	t.Run("names of hidden records are unknown", func(t *testing.T) {
+		s := &stage{Dev: s.Dev, t: t}
+		member := s.loginAs("member@acme.example")
+		hidden, missing := s.do("GET", "/api/projects/VAULT", member, nil), s.do("GET", "/api/projects/NOSUCH", member, nil)
+		if hidden.Code != 404 || hidden.Error.Message != missing.Error.Message {
+			t.Errorf("hidden project: got %d %q, want the 404 of a missing one, %q", hidden.Code, hidden.Error.Message, missing.Error.Message)
+		}
+		s.want(400, `"field":"assignee"`, "POST", tasks, manager, body{"title": "T", "assignee": "member@globex.example"})
+		s.want(404, "NOT_FOUND", "GET", "/api/projects/GRAN", s.loginAs("project-manager@globex.example"), nil)
+		// Guests may not read the directory.
+		guest := s.loginAs("guest@acme.example")
+		s.want(400, `"field":"assignee"`, "GET", tasks+"?assignee=admin@acme.example", guest, nil)
+	})
+	t.Run("a display name takes nobody's place", func(t *testing.T) {
+		s := &stage{Dev: s.Dev, t: t}
+		s.want(200, "", "PATCH", "/api/users/auditor@acme.example", admin, body{"displayName": "member@acme.example"})
+		made := decode[named](t, s.want(201, "", "POST", tasks, manager, body{"title": "For the member", "assignee": "member@acme.example"}))
+		if made.Assignee != string(s.user("acme", "member@acme.example")) {
+			t.Errorf("assignee: got %s %+v, want the user with the address", made.Assignee, made.AssigneeUser)
+		}
+		s.want(200, "", "PATCH", "/api/users/auditor@acme.example", admin, body{"displayName": "Member"})
+		s.want(409, `"candidates":[`, "POST", tasks, manager, body{"title": "Ambiguous", "assignee": "member"})
+	})
+	t.Run("invalid names are rejected", func(t *testing.T) {
+		s := &stage{Dev: s.Dev, t: t}
+		for _, name := range []any{"", " ", strings.Repeat("x", 255), "a\nb", 7, []string{"me"}, true} {
+			s.want(400, `"field":"assignee"`, "POST", tasks, manager, body{"title": "T", "assignee": name})
+		}
+		s.want(400, `"field":"targetUserId"`, "POST", "/api/auth/api-keys/service", admin, body{"label": "CI", "targetUserId": "multi-llm-review"})
+	})
+	t.Run("outputs name records within what the caller may read", func(t *testing.T) {
+		s := &stage{Dev: s.Dev, t: t}
+		made := decode[named](t, s.want(201, "", "POST", tasks, manager, body{"title": "Named", "assignee": "me"}))
+		for who, want := range map[string]string{"member@acme.example": "Project manager", "guest@acme.example": op.Redacted} {
+			got := decode[named](t, s.want(200, "", "GET", tasks+"/"+made.Key, s.loginAs(who), nil))
+			if got.AssigneeUser == nil || got.AssigneeUser.Name != want || got.CreatedByUser.Name != want || got.Project == nil || got.Project.Key != "GRAN" {
+				t.Errorf("as %s: got %+v in %+v, want %s", who, got.AssigneeUser, got.Project, want)
+			}
+		}
+		page := decode[struct{ Items []named }](t, s.want(200, "", "GET", tasks+"?search=Named", manager, nil))
+		if len(page.Items) != 1 || page.Items[0].AssigneeUser == nil || page.Items[0].AssigneeUser.Email != "project-manager@acme.example" {
+			t.Errorf("list: got %+v, want the assignee with the address", page.Items)
+		}
+	})
+}

@@ -1,0 +1,55 @@
+package tracker
+
+import (
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// Names returns the names of the module's records. pool connects as parapet_tracker.
+func Names(pool *postgres.Pool) executor.Names {
+	return executor.Names{Pool: pool, Records: []executor.NamedRecords{
+		{
+			Kind: op.KindProject, Permission: contract.PermProjectsRead, Columns: projectColumns,
+			ID: "p.id", Key: "p.prefix", Name: "p.name", From: `projects.projects p WHERE p.tenant_id = $1`,
+			Match: `p.prefix = upper($2) OR p.sort_name = lower($2)`, Part: `position(lower($2) IN p.sort_name) > 0`, Rank: `CASE WHEN p.prefix = upper($2) THEN 1 ELSE 2 END`,
+		},
+		{
+			Kind: op.KindTask, Permission: contract.PermTasksRead, Columns: taskColumns,
+			ID: "t.id", Key: "p.prefix || '-' || t.number", Name: "t.title",
+			From:  `projects.tasks t JOIN projects.projects p ON p.tenant_id = t.tenant_id AND p.id = t.project_id WHERE t.tenant_id = $1`,
+			Match: `p.prefix = $2 AND t.number = $3`, Parse: parseName,
+		},
+		{
+			Kind: op.KindIssue, Permission: contract.PermIssuesRead, Columns: issueColumns,
+			ID: "i.id", Key: "i.prefix || '-' || i.number", Name: "i.title",
+			From:  `projects.issues i JOIN projects.projects p ON p.tenant_id = i.tenant_id AND p.id = i.project_id WHERE i.tenant_id = $1`,
+			Match: `i.prefix = $2 AND i.number = $3`, Parse: parseName,
+		},
+		{
+			Kind: op.KindInitiative, Permission: contract.PermInitiativesRead, Columns: initiativeColumns,
+			ID: "i.id", Name: "i.name", From: `projects.initiatives i WHERE i.tenant_id = $1`,
+			Match: `i.sort_name = lower($2)`, Part: `position(lower($2) IN i.sort_name) > 0`,
+		},
+		{
+			Kind: op.KindStage, Permission: contract.PermStagesRead, Columns: projectColumns,
+			ID: "s.id", Name: "s.name",
+			From: `projects.stages s JOIN projects.projects p ON p.tenant_id = s.tenant_id AND p.id = s.project_id WHERE s.tenant_id = $1`,
+		},
+		{
+			Kind: op.KindDeliverable, Permission: contract.PermDeliverablesRead, Columns: deliverableColumns,
+			ID: "d.id", Name: "d.title",
+			From: `projects.deliverables d JOIN projects.projects p ON p.tenant_id = d.tenant_id AND p.id = d.project_id WHERE d.tenant_id = $1`,
+		},
+	}}
+}
+
+// parseName returns the prefix and the number of the key of a task or issue, or nil.
+func parseName(name string) []any {
+	ref, ok := parseTaskKey(name)
+	if !ok {
+		return nil
+	}
+	return []any{ref.prefix, ref.number}
+}
