@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"slices"
 	"strings"
 
 	"parapet/internal/cli/markdown"
@@ -15,6 +16,8 @@ type renderer struct {
 	untrusted map[string]bool
 	// present has those of the untrusted paths that are not empty in this response.
 	present map[string]bool
+	// named has the paths of ids that are replaced by names, which are user-generated text.
+	named map[string]bool
 }
 
 func (r *renderer) document(o *op.Operation, n *node) {
@@ -22,16 +25,70 @@ func (r *renderer) document(o *op.Operation, n *node) {
 		r.doc.Line(o.ToolName() + " succeeded.")
 		return
 	}
-	r.object("", n, 2)
+	r.object("", r.withNames("", n), 2)
+}
+
+// withNames returns a copy of a value in which the name of a record replaces its id, if the
+// response has a reference with the name next to the id. A reader needs no ids: every tool
+// also accepts the names.
+func (r *renderer) withNames(path string, n *node) *node {
+	switch n.kind {
+	case '[':
+		named := &node{kind: n.kind}
+		for _, item := range n.items {
+			named.items = append(named.items, r.withNames(path+"[]", item))
+		}
+		return named
+	case '{':
+		references := map[string]bool{}
+		named := &node{kind: n.kind, members: map[string]*node{}}
+		for _, name := range n.names {
+			reference := op.ReferenceName(name)
+			m := n.members[reference]
+			if m == nil || m.member("name") == nil || m.member("id") == nil {
+				named.set(name, r.withNames(join(path, name), n.members[name]))
+				continue
+			}
+			references[reference] = true
+			r.named[join(path, name)] = true
+			r.present[join(path, reference)+".name"] = true
+			named.set(name, &node{kind: '"', text: referenceText(m)})
+		}
+		named.names = slices.DeleteFunc(named.names, func(name string) bool { return references[name] })
+		return named
+	default:
+		return n
+	}
+}
+
+// referenceText returns the key and the name of a reference, and the address of a person:
+// "APOLLO-17 Write the flight plan" or "Lin Chen (lin@acme.example)". It returns the id for
+// a record that the caller may not read.
+func referenceText(n *node) string {
+	text := n.member("name").lineText()
+	if text == op.Redacted {
+		return n.member("id").lineText()
+	}
+	if key := n.member("key"); key != nil {
+		text = key.lineText() + " " + text
+	}
+	if email := n.member("email"); email != nil {
+		text += " (" + email.lineText() + ")"
+	}
+	return text
 }
 
 // label returns the name of a member, marked as untrusted if it contains user-generated
 // text.
 func (r *renderer) label(path, name string, n *node) string {
-	if !r.untrusted[path] || n.lineText() == "" {
+	switch {
+	case n.lineText() == "":
+		return name
+	case r.untrusted[path]:
+		r.present[path] = true
+	case !r.named[path]:
 		return name
 	}
-	r.present[path] = true
 	return name + " (untrusted)"
 }
 

@@ -168,7 +168,7 @@ func (t *tool) truncateToFit(n *node, requestID string, cuts []string) *sdk.Call
 
 // build returns the result and its size in bytes, as the SDK sends it.
 func (t *tool) build(n *node, requestID string, cuts []string) (*sdk.CallToolResult, int) {
-	r := renderer{doc: markdown.New(markdown.Style{}), untrusted: t.untrusted, present: map[string]bool{}}
+	r := renderer{doc: markdown.New(markdown.Style{}), untrusted: t.untrusted, present: map[string]bool{}, named: map[string]bool{}}
 	r.document(t.op, n)
 	res := &sdk.CallToolResult{StructuredContent: json.RawMessage(n.encode(nil)), Meta: sdk.Meta{}}
 	var head strings.Builder

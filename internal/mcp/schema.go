@@ -42,9 +42,8 @@ func dropNull(s *jsonschema.Schema) {
 }
 
 // outputSchema returns a short form of the operation's output schema. It contains the types
-// of the response's members, for a list those of its items. Descriptions and nested schemas
-// are in the OpenAPI document. The schema allows additional members, which later versions
-// may add.
+// of the response's members, for a list those of its items. Descriptions, nested schemas and
+// references are in the OpenAPI document. The schema allows additional members.
 func outputSchema(o *op.Operation) (json.RawMessage, error) {
 	s, err := o.OutputSchema()
 	if err != nil {
@@ -68,7 +67,17 @@ func shallowSchema(s *jsonschema.Schema, depth int) *jsonschema.Schema {
 	}
 	short.Items = shallowSchema(s.Items, depth-1)
 	short.PropertyOrder = s.PropertyOrder
+	references := map[string]bool{}
+	for name := range s.Properties {
+		if r := s.Properties[op.ReferenceName(name)]; r != nil && r.Properties["name"] != nil {
+			references[op.ReferenceName(name)] = true
+		}
+	}
+	short.PropertyOrder = slices.DeleteFunc(slices.Clone(short.PropertyOrder), func(name string) bool { return references[name] })
 	for name, p := range s.Properties {
+		if references[name] {
+			continue
+		}
 		if short.Properties == nil {
 			short.Properties = map[string]*jsonschema.Schema{}
 		}
