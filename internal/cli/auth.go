@@ -241,7 +241,7 @@ func (inv *invocation) showStatus(ctx context.Context, s settings, me *identity.
 		d.Field("User", strings.TrimSpace(string(me.User.ID)+" "+me.User.Email))
 		d.Field("Kind", firstNonEmpty(me.User.IntegrationKey, me.User.PrincipalKind))
 		d.Field("Tenant", fmt.Sprintf("%s (%s, %s)", me.TenantSlug, me.TenantName, me.TenantID))
-		d.Field("Organisation", string(me.OrganisationID))
+		d.Field("Organisation", recordName(me.Organisation, me.OrganisationID))
 		d.Field("Roles", strings.Join(me.Roles, ", "))
 		d.Field("Clearance", me.Clearance)
 		d.Field("Credential", me.TokenKind+" from "+s.tokenFrom)

@@ -56,7 +56,7 @@ func TestExitCodes(t *testing.T) {
 		{name: "value out of range", args: []string{"list-projects", "--limit", "201"}, code: ExitUsage, wantErr: "1 to 200"},
 		{name: "value not in enum", args: []string{"list-projects", "--status", "DORMANT"}, code: ExitUsage, wantErr: "ACTIVE"},
 		{name: "missing flag", args: []string{"create-project", "--name", "x"}, code: ExitUsage, wantErr: "start"},
-		{name: "invalid ID", args: []string{"list-tasks", "A", "--assignee", "worker"}, code: ExitUsage, wantErr: "UUID"},
+		{name: "invalid ID", args: []string{"get-task", "A", "A-1", "--decision-request-id", "worker"}, code: ExitUsage, wantErr: "UUID"},
 		{name: "invalid date", args: []string{"create-task", "--project", "A", "--title", "t", "--due", "tomorrow"}, code: ExitUsage, wantErr: "date"},
 		{name: "nothing to change", args: []string{"update-task", "A", "A-1"}, code: ExitUsage, wantErr: "nothing to change"},
 		{name: "no project", args: []string{"list-tasks"}, code: ExitUsage, wantErr: "PT_PROJECT"},

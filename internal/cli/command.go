@@ -77,14 +77,14 @@ func newCall[In any](inv *invocation, o *op.Operation, f commandForm[In]) (*call
 		if isFlag(f.flags, part) {
 			continue
 		}
-		a := newArgument(fieldNamed(o, part), v)
+		a := k.newArgument(fieldNamed(o, part), v)
 		use += " <" + a.name + ">"
 		k.args = append(k.args, a)
 		k.hints = append(k.hints, a)
 	}
 	for _, name := range f.args {
 		fieldName, argName, _ := strings.Cut(name, ":")
-		a := newArgument(fieldNamed(o, fieldName), v)
+		a := k.newArgument(fieldNamed(o, fieldName), v)
 		a.name = argName
 		use += " <" + argName + ">"
 		k.args = append(k.args, a)
@@ -113,6 +113,12 @@ func newCall[In any](inv *invocation, o *op.Operation, f commandForm[In]) (*call
 	}
 	replaceFieldNames(cmd, f.flags)
 	return k, cmd
+}
+
+func (k *call[In]) newArgument(f op.Field, in reflect.Value) *argument {
+	a := newArgument(f, in)
+	a.lookUp = k.op.Effect == op.Destroy
+	return a
 }
 
 // minArgs returns the minimum number of arguments.
@@ -150,7 +156,7 @@ func (k *call[In]) long(short string) string {
 func (k *call[In]) bindFlags(cmd *cobra.Command, v reflect.Value) {
 	for _, f := range k.op.Fields {
 		if f.Name == "projectId" && (f.Source != op.FromPath || isFlag(k.form.flags, f.Name)) {
-			k.project = newArgument(f, v)
+			k.project = k.newArgument(f, v)
 			k.hints = append(k.hints, k.project)
 			k.bindHint(cmd, k.project, "project")
 		}
@@ -172,7 +178,7 @@ func (k *call[In]) bindFlags(cmd *cobra.Command, v reflect.Value) {
 		if !renamed {
 			flag = toKebabCase(fieldName)
 		}
-		a := newArgument(f, v)
+		a := k.newArgument(f, v)
 		k.hints = append(k.hints, a)
 		k.bindHint(cmd, a, flag)
 	}

@@ -35,7 +35,7 @@ var commentTable = table[tracker.Comment]{
 	emptyText: "No comments.", flex: 2,
 	columns: []column[tracker.Comment]{
 		{name: "Written", value: func(c *tracker.Comment) string { return formatTime(c.CreatedAt) }},
-		{name: "By", value: func(c *tracker.Comment) string { return string(c.AuthorID) }},
+		{name: "By", value: func(c *tracker.Comment) string { return personName(c.Author, c.AuthorID) }},
 		{name: "Comment", value: func(c *tracker.Comment) string { return c.Body }},
 		{name: "Edited", value: func(c *tracker.Comment) string { return yesOrEmpty(c.Edited) }, optional: true},
 		{name: "ID", value: func(c *tracker.Comment) string { return string(c.ID) }},
@@ -45,9 +45,9 @@ var commentTable = table[tracker.Comment]{
 func showComment(d *markdown.Doc, c *tracker.Comment) {
 	d.Heading(1, "Comment")
 	d.Field("ID", string(c.ID))
-	d.Field("Task", string(c.TaskID))
-	d.Field("Issue", string(c.IssueID))
-	d.Field("By", string(c.AuthorID))
+	d.Field("Task", recordName(c.Task, c.TaskID))
+	d.Field("Issue", recordName(c.Issue, c.IssueID))
+	d.Field("By", personName(c.Author, c.AuthorID))
 	d.Field("Written", formatTime(c.CreatedAt))
 	if c.Edited {
 		d.Field("Edited", formatTime(c.UpdatedAt))

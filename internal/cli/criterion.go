@@ -45,11 +45,11 @@ var criterionTable = table[tracker.Criterion]{
 func showCriterion(d *markdown.Doc, c *tracker.Criterion) {
 	d.Heading(1, "Criterion")
 	d.Field("ID", string(c.ID))
-	d.Field("Deliverable", string(c.DeliverableID))
-	d.Field("Task", string(c.TaskID))
+	d.Field("Deliverable", recordName(c.Deliverable, c.DeliverableID))
+	d.Field("Task", recordName(c.Task, c.TaskID))
 	d.Field("Met", firstNonEmpty(yesOrEmpty(c.Met), "no"))
 	if c.MetAt != nil {
-		d.Field("Recorded", formatTime(*c.MetAt)+" by "+string(c.MetBy))
+		d.Field("Recorded", formatTime(*c.MetAt)+" by "+personName(c.MetByUser, c.MetBy))
 	}
 	d.Field("Failed", yesOrEmpty(c.Failed))
 	d.Quote(c.Text)

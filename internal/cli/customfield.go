@@ -67,7 +67,7 @@ var fieldTable = table[tracker.CustomField]{
 func showField(d *markdown.Doc, f *tracker.CustomField) {
 	d.Heading(1, f.Name)
 	d.Field("ID", string(f.ID))
-	d.Field("Project", string(f.ProjectID))
+	d.Field("Project", recordName(f.Project, f.ProjectID))
 	d.Field("Type", f.Type)
 	d.Field("Options", strings.Join(f.Options, ", "))
 	d.Field("Created", formatTime(f.CreatedAt))

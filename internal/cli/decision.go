@@ -58,7 +58,7 @@ var decisionTable = table[tracker.DecisionRequest]{
 		{name: "Question", value: func(r *tracker.DecisionRequest) string { return r.Question }},
 		{name: "Answer", value: func(r *tracker.DecisionRequest) string { return r.Answer }, optional: true},
 		{name: "Raised", value: func(r *tracker.DecisionRequest) string { return formatTime(r.CreatedAt) }},
-		{name: "By", value: func(r *tracker.DecisionRequest) string { return string(r.RaisedBy) }},
+		{name: "By", value: func(r *tracker.DecisionRequest) string { return personName(r.RaisedByUser, r.RaisedBy) }},
 		{name: "ID", value: func(r *tracker.DecisionRequest) string { return string(r.ID) }},
 	},
 }
@@ -70,10 +70,10 @@ func writeDecision(d *markdown.Doc, level int, r *tracker.DecisionRequest) {
 	d.Heading(level, "Decision request: "+r.Status)
 	d.Field("ID", string(r.ID))
 	d.Field("Task", r.TaskKey)
-	d.Field("Raised", formatTime(r.CreatedAt)+" by "+string(r.RaisedBy))
+	d.Field("Raised", formatTime(r.CreatedAt)+" by "+personName(r.RaisedByUser, r.RaisedBy))
 	d.Field("Session", r.SessionID)
 	if r.ResolvedAt != nil {
-		d.Field("Resolved", formatTime(*r.ResolvedAt)+" by "+string(r.ResolvedBy))
+		d.Field("Resolved", formatTime(*r.ResolvedAt)+" by "+personName(r.ResolvedByUser, r.ResolvedBy))
 	}
 	d.Quote(r.Question)
 	for i, option := range r.Options {

@@ -76,8 +76,8 @@ var deliverableTable = table[tracker.DeliverableSummary]{
 		{name: "Title", value: func(d *tracker.DeliverableSummary) string { return d.Title }},
 		{name: "Status", value: func(d *tracker.DeliverableSummary) string { return d.Status }},
 		{name: "Due", value: func(d *tracker.DeliverableSummary) string { return string(d.DueDate) }},
-		{name: "Owner", value: func(d *tracker.DeliverableSummary) string { return string(d.Owner) }},
-		{name: "Task", value: func(d *tracker.DeliverableSummary) string { return string(d.TaskID) }, optional: true},
+		{name: "Owner", value: func(d *tracker.DeliverableSummary) string { return personName(d.OwnerUser, d.Owner) }},
+		{name: "Task", value: func(d *tracker.DeliverableSummary) string { return recordName(d.Task, d.TaskID) }, optional: true},
 		{name: "ID", value: func(d *tracker.DeliverableSummary) string { return string(d.ID) }},
 	},
 }
@@ -85,18 +85,18 @@ var deliverableTable = table[tracker.DeliverableSummary]{
 func showDeliverable(d *markdown.Doc, v *tracker.Deliverable) {
 	d.Heading(1, v.Title)
 	d.Field("ID", string(v.ID))
-	d.Field("Project", string(v.ProjectID))
-	d.Field("Task", string(v.TaskID))
+	d.Field("Project", recordName(v.Project, v.ProjectID))
+	d.Field("Task", recordName(v.Task, v.TaskID))
 	d.Field("Status", v.Status)
-	d.Field("Owner", string(v.Owner))
+	d.Field("Owner", personName(v.OwnerUser, v.Owner))
 	d.Field("Due", string(v.DueDate))
-	d.Field("Created", formatTime(v.CreatedAt)+" by "+string(v.CreatedBy))
+	d.Field("Created", formatTime(v.CreatedAt)+" by "+personName(v.CreatedByUser, v.CreatedBy))
 	d.Field("Updated", formatTime(v.UpdatedAt))
 	if v.SubmittedAt != nil {
-		d.Field("Submitted", formatTime(*v.SubmittedAt)+" by "+string(v.SubmittedBy))
+		d.Field("Submitted", formatTime(*v.SubmittedAt)+" by "+personName(v.SubmittedByUser, v.SubmittedBy))
 	}
 	if v.ReviewedAt != nil {
-		d.Field("Reviewed", formatTime(*v.ReviewedAt)+" by "+string(v.ReviewedBy))
+		d.Field("Reviewed", formatTime(*v.ReviewedAt)+" by "+personName(v.ReviewedByUser, v.ReviewedBy))
 	}
 	d.Quote(v.Description)
 	if v.ReviewReason != "" {

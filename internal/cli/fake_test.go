@@ -62,9 +62,11 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.requests = append(s.requests, strings.TrimSpace(r.Method+" "+r.URL.RequestURI()+" "+string(body)))
 	s.headers = append(s.headers, r.Header.Clone())
 	s.bodies = append(s.bodies, string(body))
-	a, ok := s.replies[r.Method+" "+r.URL.RequestURI()]
+	// Like the service, the fake accepts the prefix of the project in place of its id.
+	byID := strings.NewReplacer("/api/projects/APOLLO", "/api/projects/"+apollo)
+	a, ok := s.replies[r.Method+" "+byID.Replace(r.URL.RequestURI())]
 	if !ok {
-		a, ok = s.replies[r.Method+" "+r.URL.Path]
+		a, ok = s.replies[r.Method+" "+byID.Replace(r.URL.Path)]
 	}
 	s.mu.Unlock()
 	if s.cut {

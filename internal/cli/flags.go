@@ -53,7 +53,7 @@ func bind(cmd *cobra.Command, o *op.Operation, in any, names ...string) {
 				panic(fmt.Sprintf("cli: %s: default of %s: %v", o.Name, f.Name, err))
 			}
 		}
-		help := f.Doc
+		help := f.Description()
 		if f.Enum != nil {
 			help = strings.TrimSuffix(help, ".") + ": " + strings.Join(f.Enum, ", ")
 		}
@@ -123,6 +123,8 @@ func (f *fieldValue) String() string { return "" }
 // Type implements pflag.Value. It returns the placeholder of the value in help.
 func (f *fieldValue) Type() string {
 	switch t := f.field.Value(); {
+	case f.field.Kind != "":
+		return string(f.field.Kind)
 	case t == reflect.TypeFor[op.UUID]():
 		return "uuid"
 	case t == reflect.TypeFor[op.Date]():
@@ -179,6 +181,13 @@ func (f *fieldValue) Set(text string) error {
 }
 
 func (f *fieldValue) scalar(v reflect.Value, text string) error {
+	if f.field.Kind != "" {
+		if id, err := op.ParseUUID(text); err == nil {
+			text = string(id)
+		}
+		v.SetString(text)
+		return nil
+	}
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		if text == "" {
 			// An empty filter counts as absent.

@@ -89,7 +89,7 @@ func showGate(d *markdown.Doc, g *tracker.Gate) { writeGate(d, 1, g) }
 func writeGate(d *markdown.Doc, level int, g *tracker.Gate) {
 	d.Heading(level, "Gate: "+g.Name)
 	d.Field("ID", string(g.ID))
-	d.Field("After stage", string(g.StageID))
+	d.Field("After stage", recordName(g.Stage, g.StageID))
 	d.Field("Status", g.Status)
 	d.Field("Decided", optionalTime(g.DecidedAt))
 	for _, c := range g.Criteria {
@@ -103,7 +103,7 @@ func writeGate(d *markdown.Doc, level int, g *tracker.Gate) {
 var reviewTable = table[tracker.GateReview]{
 	flex: 2,
 	columns: []column[tracker.GateReview]{
-		{name: "Reviewer", value: func(r *tracker.GateReview) string { return string(r.Reviewer) }},
+		{name: "Reviewer", value: func(r *tracker.GateReview) string { return personName(r.ReviewerUser, r.Reviewer) }},
 		{name: "Vote", value: func(r *tracker.GateReview) string { return r.Vote }},
 		{name: "Reason", value: func(r *tracker.GateReview) string { return r.Reason }},
 		{name: "Met", value: func(r *tracker.GateReview) string { return criteriaByResult(r, true) }, optional: true},

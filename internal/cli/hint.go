@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"parapet/internal/cli/repo"
 	"parapet/internal/client"
 	"parapet/internal/contract/tracker"
 	"parapet/internal/fault"
@@ -96,6 +97,9 @@ type argument struct {
 	v     reflect.Value
 	// in is the input that the field belongs to.
 	in reflect.Value
+	// lookUp makes pt look up a name that the server would also accept, because the
+	// command shows the record before it changes anything.
+	lookUp bool
 	// typed is the text as the user typed it. hint is the text to look up, or "" if
 	// nothing is left to look up.
 	typed, hint string
@@ -113,13 +117,14 @@ func newArgument(f op.Field, in reflect.Value) *argument {
 	return &argument{name: name, field: f, kind: hintKindOf(f), v: in.Field(f.Index), in: in}
 }
 
-// setText sets the field to text. If text is neither an ID nor empty, and the field
-// accepts hints, resolve looks the text up later. An empty text clears the field.
+// setText sets the field to text. If text is neither an ID nor empty, and the server does
+// not accept it in place of an ID, resolve looks it up later. An empty text clears the
+// field.
 func (a *argument) setText(text string) error {
 	a.isSet, a.typed, a.hint = true, text, ""
 	value := &fieldValue{field: a.field, v: a.v}
 	_, err := op.ParseUUID(text)
-	if err == nil || text == "" || a.kind == hintNone {
+	if err == nil || text == "" || a.kind == hintNone || (a.field.Kind != "" && !a.lookUp && a.directoryHints == nil && !repo.IsPath(text) && repo.Address(text) == "") {
 		return value.Set(text)
 	}
 	a.hint = text

@@ -81,8 +81,8 @@ func showInitiative(d *markdown.Doc, i *tracker.Initiative) {
 	d.Field("Classification", i.Classification)
 	d.Field("Start", string(i.StartDate))
 	d.Field("End", string(i.EndDate))
-	d.Field("Organisation", string(i.OrganisationID))
-	d.Field("Created", formatTime(i.CreatedAt)+" by "+string(i.CreatedBy))
+	d.Field("Organisation", recordName(i.Organisation, i.OrganisationID))
+	d.Field("Created", formatTime(i.CreatedAt)+" by "+personName(i.CreatedByUser, i.CreatedBy))
 	d.Field("Updated", formatTime(i.UpdatedAt))
 	d.Quote(i.Description)
 }

@@ -78,7 +78,7 @@ var issueTable = table[tracker.IssueSummary]{
 		{name: "Severity", value: func(i *tracker.IssueSummary) string { return i.Severity }},
 		{name: "Status", value: func(i *tracker.IssueSummary) string { return i.Status }},
 		{name: "Resolution", value: func(i *tracker.IssueSummary) string { return i.Resolution }, optional: true},
-		{name: "Assignee", value: func(i *tracker.IssueSummary) string { return string(i.Assignee) }},
+		{name: "Assignee", value: func(i *tracker.IssueSummary) string { return personName(i.AssigneeUser, i.Assignee) }},
 		{name: "Resolve by", value: func(i *tracker.IssueSummary) string { return formatDeadline(i.ResolutionDueAt, i.ResolutionOverdue) }},
 	},
 }
@@ -86,18 +86,18 @@ var issueTable = table[tracker.IssueSummary]{
 func showIssue(d *markdown.Doc, i *tracker.Issue) {
 	d.Heading(1, i.Key+" "+i.Title)
 	d.Field("ID", string(i.ID))
-	d.Field("Project", string(i.ProjectID))
+	d.Field("Project", recordName(i.Project, i.ProjectID))
 	d.Field("Severity", i.Severity)
 	d.Field("Status", i.Status)
 	d.Field("Resolution", i.Resolution)
-	d.Field("Assignee", string(i.Assignee))
+	d.Field("Assignee", personName(i.AssigneeUser, i.Assignee))
 	d.Field("Due", string(i.DueDate))
 	d.Field("First response by", formatDeadline(i.FirstResponseDueAt, i.FirstResponseOverdue))
 	d.Field("First response", optionalTime(i.FirstRespondedAt))
 	d.Field("Resolve by", formatDeadline(i.ResolutionDueAt, i.ResolutionOverdue))
 	d.Field("Resolved", optionalTime(i.ResolvedAt))
-	d.Field("Promoted to", firstNonEmpty(i.PromotedTaskKey, string(i.PromotedTaskID)))
-	d.Field("Created", formatTime(i.CreatedAt)+" by "+string(i.CreatedBy))
+	d.Field("Promoted to", recordName(i.PromotedTask, i.PromotedTaskID))
+	d.Field("Created", formatTime(i.CreatedAt)+" by "+personName(i.CreatedByUser, i.CreatedBy))
 	d.Field("Updated", formatTime(i.UpdatedAt))
 	d.Quote(i.Description)
 }

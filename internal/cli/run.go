@@ -31,7 +31,7 @@ var runTable = table[tracker.AgentRunSummary]{
 	columns: []column[tracker.AgentRunSummary]{
 		{name: "Task", value: func(r *tracker.AgentRunSummary) string { return r.TaskKey }},
 		{name: "Status", value: func(r *tracker.AgentRunSummary) string { return r.Status }},
-		{name: "Agent", value: func(r *tracker.AgentRunSummary) string { return string(r.Agent) }},
+		{name: "Agent", value: func(r *tracker.AgentRunSummary) string { return personName(r.AgentUser, r.Agent) }},
 		{name: "Created", value: func(r *tracker.AgentRunSummary) string { return formatTime(r.CreatedAt) }},
 		{name: "Score", value: func(r *tracker.AgentRunSummary) string { return formatScore(r.Score) }, optional: true},
 		{name: "Summary", value: func(r *tracker.AgentRunSummary) string { return firstNonEmpty(r.Summary, r.Error, r.Note) }},
@@ -49,13 +49,13 @@ func formatScore(x *float64) string {
 func showRun(d *markdown.Doc, r *tracker.AgentRun) {
 	d.Heading(1, r.TaskKey+" run: "+r.Status)
 	d.Field("ID", string(r.ID))
-	d.Field("Project", string(r.ProjectID))
-	d.Field("Task", string(r.TaskID))
-	d.Field("Agent", string(r.Agent))
+	d.Field("Project", recordName(r.Project, r.ProjectID))
+	d.Field("Task", recordName(r.Task, r.TaskID))
+	d.Field("Agent", personName(r.AgentUser, r.Agent))
 	d.Field("Attempts", strconv.Itoa(r.Attempts))
 	d.Field("Note", r.Note)
 	d.Field("Error", r.Error)
-	d.Field("Created", formatTime(r.CreatedAt)+" by "+string(r.CreatedBy))
+	d.Field("Created", formatTime(r.CreatedAt)+" by "+personName(r.CreatedByUser, r.CreatedBy))
 	d.Field("Started", optionalTime(r.StartedAt))
 	d.Field("Finished", optionalTime(r.FinishedAt))
 	d.Field("Score", formatScore(r.Score))

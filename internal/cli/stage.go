@@ -92,7 +92,7 @@ func formatVotes(g *tracker.Gate) string {
 func showStage(d *markdown.Doc, s *tracker.Stage) {
 	d.Heading(1, s.Name)
 	d.Field("ID", string(s.ID))
-	d.Field("Project", string(s.ProjectID))
+	d.Field("Project", recordName(s.Project, s.ProjectID))
 	d.Field("Position", strconv.Itoa(s.Position))
 	d.Field("Status", s.Status)
 	d.Field("Start", string(s.StartDate))

@@ -79,7 +79,7 @@ var taskTable = table[tracker.TaskSummary]{
 		{name: "Type", value: func(t *tracker.TaskSummary) string { return t.IssueType }},
 		{name: "Priority", value: func(t *tracker.TaskSummary) string { return t.Priority }},
 		{name: "Due", value: func(t *tracker.TaskSummary) string { return string(t.DueDate) }},
-		{name: "Assignee", value: func(t *tracker.TaskSummary) string { return string(t.Assignee) }},
+		{name: "Assignee", value: func(t *tracker.TaskSummary) string { return personName(t.AssigneeUser, t.Assignee) }},
 		{name: "Decision request", value: func(t *tracker.TaskSummary) string { return string(t.DecisionRequestID) }, optional: true},
 	},
 }
@@ -93,7 +93,7 @@ var childTable = table[tracker.EpicChild]{
 		{name: "Type", value: func(t *tracker.EpicChild) string { return t.IssueType }},
 		{name: "Priority", value: func(t *tracker.EpicChild) string { return t.Priority }},
 		{name: "Due", value: func(t *tracker.EpicChild) string { return string(t.DueDate) }},
-		{name: "Assignee", value: func(t *tracker.EpicChild) string { return string(t.Assignee) }},
+		{name: "Assignee", value: func(t *tracker.EpicChild) string { return personName(t.AssigneeUser, t.Assignee) }},
 		{name: "Other project", value: func(t *tracker.EpicChild) string { return yesOrEmpty(t.IsCrossProject) }, optional: true},
 		{name: "ID", value: func(t *tracker.EpicChild) string { return string(t.ID) }},
 	},
@@ -102,21 +102,21 @@ var childTable = table[tracker.EpicChild]{
 func showTask(d *markdown.Doc, t *tracker.Task) {
 	d.Heading(1, t.Key+" "+t.Title)
 	d.Field("ID", string(t.ID))
-	d.Field("Project", string(t.ProjectID))
+	d.Field("Project", recordName(t.Project, t.ProjectID))
 	d.Field("Status", t.Status)
 	d.Field("Type", t.IssueType)
 	d.Field("Priority", t.Priority)
 	d.Field("Progress", strconv.Itoa(t.Progress)+" %")
-	d.Field("Assignee", string(t.Assignee))
+	d.Field("Assignee", personName(t.AssigneeUser, t.Assignee))
 	d.Field("Due", string(t.DueDate))
 	d.Field("Epic", epicText(t))
-	d.Field("Parent", string(t.ParentTaskID))
-	d.Field("Initiative", string(t.InitiativeID))
+	d.Field("Parent", recordName(t.ParentTask, t.ParentTaskID))
+	d.Field("Initiative", recordName(t.Initiative, t.InitiativeID))
 	if t.EstimatePoints != nil {
 		d.Field("Estimate", formatNumber(*t.EstimatePoints))
 	}
 	d.Field("Labels", strings.Join(t.Labels, ", "))
-	d.Field("Created", formatTime(t.CreatedAt)+" by "+string(t.CreatedBy))
+	d.Field("Created", formatTime(t.CreatedAt)+" by "+personName(t.CreatedByUser, t.CreatedBy))
 	d.Field("Updated", formatTime(t.UpdatedAt))
 	d.Field("Completed", optionalTime(t.CompletedAt))
 	if t.BlockedBy > 0 {
@@ -126,7 +126,7 @@ func showTask(d *markdown.Doc, t *tracker.Task) {
 		d.Field("Blocks", countNoun(t.Blocks, "task"))
 	}
 	if t.Claim != nil {
-		d.Field("Claimed", "by "+string(t.Claim.Holder)+" until "+formatTime(t.Claim.ExpiresAt))
+		d.Field("Claimed", "by "+personName(t.Claim.HolderUser, t.Claim.Holder)+" until "+formatTime(t.Claim.ExpiresAt))
 	}
 	for _, f := range t.CustomFields {
 		d.Field(f.Name, f.Value)
@@ -147,7 +147,7 @@ func countNoun(n int, noun string) string {
 
 func epicText(t *tracker.Task) string {
 	if t.Epic == nil {
-		return string(t.EpicID)
+		return recordName(t.EpicTask, t.EpicID)
 	}
 	text := t.Epic.Key + " " + t.Epic.Title
 	if t.Epic.IsCrossProject {

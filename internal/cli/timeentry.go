@@ -92,9 +92,9 @@ var timeTable = table[tracker.TimeEntry]{
 	columns: []column[tracker.TimeEntry]{
 		{name: "Day", value: func(e *tracker.TimeEntry) string { return string(e.Date) }},
 		{name: "Minutes", value: func(e *tracker.TimeEntry) string { return strconv.Itoa(e.Minutes) }},
-		{name: "User", value: func(e *tracker.TimeEntry) string { return string(e.UserID) }},
+		{name: "User", value: func(e *tracker.TimeEntry) string { return personName(e.User, e.UserID) }},
 		{name: "Record", value: func(e *tracker.TimeEntry) string {
-			return firstNonEmpty(string(e.TaskID), string(e.IssueID), string(e.ProjectID))
+			return firstNonEmpty(recordName(e.Task, e.TaskID), recordName(e.Issue, e.IssueID), recordName(e.Project, e.ProjectID))
 		}},
 		{name: "Note", value: func(e *tracker.TimeEntry) string { return e.Note }},
 		{name: "Billable", value: func(e *tracker.TimeEntry) string { return yesOrEmpty(e.Billable) }},
@@ -105,12 +105,12 @@ var timeTable = table[tracker.TimeEntry]{
 func showTimeEntry(d *markdown.Doc, e *tracker.TimeEntry) {
 	d.Heading(1, formatMinutes(int64(e.Minutes))+" on "+string(e.Date))
 	d.Field("ID", string(e.ID))
-	d.Field("Project", string(e.ProjectID))
-	d.Field("Task", string(e.TaskID))
-	d.Field("Issue", string(e.IssueID))
-	d.Field("User", string(e.UserID))
+	d.Field("Project", recordName(e.Project, e.ProjectID))
+	d.Field("Task", recordName(e.Task, e.TaskID))
+	d.Field("Issue", recordName(e.Issue, e.IssueID))
+	d.Field("User", personName(e.User, e.UserID))
 	d.Field("Billable", yesOrEmpty(e.Billable))
-	d.Field("Recorded", formatTime(e.CreatedAt)+" by "+string(e.CreatedBy))
+	d.Field("Recorded", formatTime(e.CreatedAt)+" by "+personName(e.CreatedByUser, e.CreatedBy))
 	d.Quote(e.Note)
 }
 

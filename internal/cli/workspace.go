@@ -22,7 +22,7 @@ func showWorkspace(d *markdown.Doc, w *tracker.Workspace) {
 	d.Field("User", strings.TrimSpace(string(w.User.ID)+" "+w.User.Email))
 	d.Field("Kind", w.User.PrincipalKind)
 	d.Field("Tenant", string(w.User.TenantID))
-	d.Field("Organisation", string(w.User.OrganisationID))
+	d.Field("Organisation", recordName(w.User.Organisation, w.User.OrganisationID))
 	d.Heading(2, "Initiatives")
 	initiativeTable.write(d, w.Initiatives)
 	d.Heading(2, "Projects")
@@ -67,7 +67,7 @@ func showOverview(d *markdown.Doc, o *tracker.ProjectOverview) {
 		d.Field("Classification", p.Classification)
 		d.Field("Start", string(p.StartDate))
 		d.Field("End", string(p.EndDate))
-		d.Field("Initiative", string(p.InitiativeID))
+		d.Field("Initiative", recordName(p.Initiative, p.InitiativeID))
 	}
 	d.Field("Story-point scale", formatScale(o.StoryPointScale))
 	if o.Reduced {
