@@ -8,9 +8,12 @@ MAKEFLAGS += --no-print-directory
 FUZZTIME ?= 20s
 PORT ?= 3000
 
+# Without the folder in the compiled packages, every clone of the repository shares them in Go's build cache.
+export GOFLAGS := $(GOFLAGS) -trimpath
+
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION)
-GOBUILD := go build -trimpath -ldflags '$(LDFLAGS)'
+GOBUILD := go build -ldflags '$(LDFLAGS)'
 
 # The race detector needs cgo. Without a C compiler the tests still run, and say that races were not looked for.
 RACE = $(shell if [ "$$(go env CGO_ENABLED)" = 1 ]; then echo -race; else echo "make: no C compiler, so no race detector" >&2; fi)
