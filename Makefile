@@ -153,7 +153,7 @@ check-policies: ## Compile the policies strictly, with their schemas and without
 
 .PHONY: check-openapi
 check-openapi: ## Lint the OpenAPI document with the rules in internal/tools/openapi/redocly.yaml
-	go run ./internal/contract/openapi | $(TOOLS)/openapi/lint.sh
+	go run ./internal/openapi | $(TOOLS)/openapi/lint.sh
 
 .PHONY: check-modules
 check-modules: ## Fail when a go.mod is not tidy or a downloaded module is not what go.sum says

@@ -2,9 +2,11 @@ package op_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -221,36 +223,62 @@ func TestOpenAPI_OperationsAreDocumented(t *testing.T) {
 	}
 }
 
-// schemaResolver resolves the schemas of a document.
-type schemaResolver struct{ text []byte }
+// validators are the schemas of a document, resolved, by name.
+type validators map[string]*jsonschema.Resolved
 
-func newSchemaResolver(t *testing.T, doc map[string]any) schemaResolver {
+func newValidators(t *testing.T, doc map[string]any) validators {
 	t.Helper()
-	text, err := json.Marshal(at(t, doc, "components", "schemas"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schemaResolver{bytes.ReplaceAll(text, []byte("#/components/schemas/"), []byte("#/$defs/"))}
-}
-
-// validate validates a value against a schema of the document.
-func (r schemaResolver) validate(t *testing.T, schema any, value any) error {
-	t.Helper()
-	text, err := json.Marshal(schema)
+	schemas := at(t, doc, "components", "schemas")
+	text, err := json.Marshal(schemas)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text = bytes.ReplaceAll(text, []byte("#/components/schemas/"), []byte("#/$defs/"))
-	var s jsonschema.Schema
-	if err := json.Unmarshal(text, &s); err != nil {
+	all := validators{}
+	for name := range schemas {
+		s := &jsonschema.Schema{Ref: "#/$defs/" + name, Defs: definitions(t, text, name)}
+		if all[name], err = s.Resolve(nil); err != nil {
+			t.Fatalf("schema %s: %v", name, err)
+		}
+	}
+	return all
+}
+
+// definitions returns the schema with a name and the schemas that it refers to.
+func definitions(t *testing.T, text []byte, name string) map[string]*jsonschema.Schema {
+	t.Helper()
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(r.text, &s.Defs); err != nil {
-		t.Fatal(err)
+	found := map[string]*jsonschema.Schema{}
+	names := []string{name}
+	for len(names) > 0 {
+		next := names[0]
+		names = names[1:]
+		if found[next] != nil {
+			continue
+		}
+		s := &jsonschema.Schema{}
+		if err := json.Unmarshal(all[next], s); err != nil {
+			t.Fatalf("schema %s: %v", next, err)
+		}
+		found[next] = s
+		for _, m := range reference.FindAllSubmatch(all[next], -1) {
+			names = append(names, string(m[1]))
+		}
 	}
-	resolved, err := s.Resolve(nil)
-	if err != nil {
-		t.Fatal(err)
+	return found
+}
+
+var reference = regexp.MustCompile(`"#/\$defs/(\w+)"`)
+
+// validate validates a value against a reference to a schema.
+func (v validators) validate(schema any, value any) error {
+	ref, _ := schema.(map[string]any)["$ref"].(string)
+	resolved := v[strings.TrimPrefix(ref, "#/components/schemas/")]
+	if resolved == nil {
+		return fmt.Errorf("the schema %v is no reference", schema)
 	}
 	return resolved.Validate(value)
 }
@@ -271,7 +299,7 @@ func contentOf(t *testing.T, doc map[string]any, body map[string]any) (schema, e
 func TestOpenAPI_ExamplesAreValid(t *testing.T) {
 	t.Parallel()
 	_, doc := document(t)
-	resolver := newSchemaResolver(t, doc)
+	schemas := newValidators(t, doc)
 	for _, o := range allOperations() {
 		item := at(t, doc, "paths", o.Path, strings.ToLower(o.Method))
 		if _, declared := item["requestBody"]; declared != o.HasBody() {
@@ -280,7 +308,7 @@ func TestOpenAPI_ExamplesAreValid(t *testing.T) {
 		var body []byte
 		if o.HasBody() {
 			schema, example := contentOf(t, doc, at(t, item, "requestBody"))
-			if err := resolver.validate(t, schema, example); err != nil {
+			if err := schemas.validate(schema, example); err != nil {
 				t.Errorf("%s: example of the request: %v", o.Name, err)
 			}
 			body, _ = json.Marshal(example)
@@ -292,7 +320,7 @@ func TestOpenAPI_ExamplesAreValid(t *testing.T) {
 			continue
 		}
 		schema, example := contentOf(t, doc, at(t, item, "responses", fmt.Sprint(o.Status)))
-		if err := resolver.validate(t, schema, example); err != nil {
+		if err := schemas.validate(schema, example); err != nil {
 			t.Errorf("%s: example of the response: %v", o.Name, err)
 		}
 		text, _ := json.Marshal(example)
@@ -303,13 +331,13 @@ func TestOpenAPI_ExamplesAreValid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := resolver.validate(t, inline, example); err != nil {
-			t.Errorf("%s: the schema of the MCP tool rejects the example: %v", o.Name, err)
+		if resolved, err := inline.Resolve(nil); err != nil || resolved.Validate(example) != nil {
+			t.Errorf("%s: the output schema rejects the example: %v", o.Name, cmp.Or(err, resolved.Validate(example)))
 		}
 	}
 	for name, response := range at(t, doc, "components", "responses") {
 		schema, example := contentOf(t, doc, response.(map[string]any))
-		if err := resolver.validate(t, schema, example); err != nil {
+		if err := schemas.validate(schema, example); err != nil {
 			t.Errorf("example of the response %s: %v", name, err)
 		}
 	}
@@ -365,4 +393,53 @@ func TestOpenAPI_SharesParameters(t *testing.T) {
 			t.Errorf("%s: the parameter cursor is inline, want the shared one", path)
 		}
 	})
+}
+
+// memberNames returns the names of the members of a type and of the types in it, alone and
+// after the name of their type.
+func memberNames(t reflect.Type, names map[string]bool) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice:
+		memberNames(t.Elem(), names)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			f := t.Field(i)
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+				names[name] = true
+				names[strings.TrimSuffix(t.Name(), "Summary")+"."+name] = true
+				names[strings.TrimSuffix(t.Name(), "In")+"."+name] = true
+			}
+			memberNames(f.Type, names)
+		}
+	}
+}
+
+// An entry for a field that no longer exists has no effect.
+func TestExampleTables_NameExistingFields(t *testing.T) {
+	t.Parallel()
+	names, operations := map[string]bool{}, map[string]bool{}
+	for _, o := range allOperations() {
+		operations[o.Name] = true
+		memberNames(o.Out, names)
+		memberNames(o.In, names)
+		for _, f := range o.Fields {
+			names[f.Name] = true
+			memberNames(f.Value(), names)
+		}
+	}
+	for key := range op.ExampleValues {
+		if !names[key] {
+			t.Errorf("exampleValues: there is no field %s", key)
+		}
+	}
+	for _, key := range op.ExampleOmitted {
+		if !names[key] {
+			t.Errorf("exampleOmitted: there is no field %s", key)
+		}
+	}
+	for name := range op.ExampleFields {
+		if !operations[name] {
+			t.Errorf("exampleFields: there is no operation %s", name)
+		}
+	}
 }

@@ -97,6 +97,9 @@ func exampleOf(t reflect.Type, f exampleField) any {
 		object := exampleObject{}
 		for _, p := range propertiesOf(t) {
 			owner := strings.TrimSuffix(p.owner.Name(), "Summary")
+			if !p.required && slices.Contains(exampleOmitted, owner+"."+p.name) {
+				continue
+			}
 			object = append(object, exampleMember{p.name, exampleOf(p.Type, exampleField{owner: owner, name: p.name, enum: p.enum()})})
 		}
 		return object
@@ -129,12 +132,12 @@ func (f exampleField) exampleText(t reflect.Type) string {
 	}
 }
 
-// exampleID returns the ID of a record. It is the same wherever the record occurs: id of a
-// Task equals projectId and taskId of other records in form and in value.
+// exampleID returns the ID of a record. It is the same wherever the record occurs: the id of
+// a Task equals the taskId of a Comment.
 func exampleID(f exampleField) string {
 	name := f.name
 	if name == "id" {
-		name = strings.ToLower(f.owner[:1]) + f.owner[1:] + "Id"
+		name = strings.ToLower(f.owner[:1]) + strings.TrimSuffix(f.owner[1:], "Ref") + "Id"
 	}
 	if slices.Contains(exampleUserIDs, name) {
 		name = "userId"

@@ -36,10 +36,13 @@ var exampleValues = map[string]any{
 	"dependsOn":                "HW-2",
 	"description":              "Two coats of paint, after the primer is dry.",
 	"displayName":              "Ada Example",
-	"domain":                   "example.com",
 	"EffectivePermission.name": "task.update",
 	"email":                    "ada@example.com",
 	"enabledLocales":           []any{"en-US"},
+	"EpicRef.key":              "HW-7",
+	"EpicRef.title":            "Renew the harbor",
+	"TaskRef.key":              "HW-2",
+	"TaskRef.title":            "Let the primer dry",
 	"error":                    "TIMEOUT",
 	"estimatePoints":           3,
 	"EventRecord.type":         "projects.task.created",
@@ -77,7 +80,6 @@ var exampleValues = map[string]any{
 	"outcome":                  exampleObject{{"summary", "Painted the wall."}},
 	"password":                 "correct horse battery staple",
 	"path":                     "github.com/example/harbor",
-	"payload":                  exampleObject{{"id", "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f"}},
 	"permission":               "task.update",
 	"Permission.name":          "task.update",
 	"permissions":              []any{"task.update"},
@@ -98,7 +100,6 @@ var exampleValues = map[string]any{
 	"rule":                     "parapet/authz/decision",
 	"score":                    0.9,
 	"sessionId":                "session-7",
-	"similarity":               0.8,
 	"slug":                     "acme",
 	"Stage.name":               "Design",
 	"startDate":                "2027-02-01",
@@ -125,6 +126,18 @@ var exampleValues = map[string]any{
 	"until":                    "2027-03-31T17:00:00Z",
 	"value":                    "Harbor Paints",
 	"withheld":                 []any{},
+}
+
+// exampleOmitted are the optional members that examples omit, because the other members of
+// the example say that they are absent.
+var exampleOmitted = []string{
+	"AgentRun.error", "AgentRun.note", "Criterion.metAt", "Criterion.metBy",
+	"DecisionRequest.answer", "DecisionRequest.chosenOptionIndex", "DecisionRequest.resolvedAt", "DecisionRequest.resolvedBy",
+	"Delegation.initiativeId", "Delegation.projectId", "Delegation.revokedAt", "Delegation.revokedBy", "Comment.issueId",
+	"ImportItem.closed_at", "ImportResult.reason", "Issue.promotedTaskId", "Issue.promotedTaskKey", "Issue.resolution", "Issue.resolvedAt",
+	"Key.revokeReason", "Key.revokedAt", "Key.revokedBy", "Person.integrationKey", "ProjectOverview.reduced", "ProjectOverview.stagesOmitted",
+	"RoleAssignment.scopeId", "AssignedRole.scopeId", "Stage.completedAt", "Task.completedAt", "Task.decisionRequestId", "Task.parentTaskId",
+	"Tenant.disabledAt", "TimeEntry.issueId", "User.integrationKey",
 }
 
 // exampleUserIDs are the fields whose value is the ID of a user. In examples they have the

@@ -13,7 +13,7 @@ clients=$PWD/bin/clients
 rm -rf "$clients"
 mkdir -p "$clients"
 cp -r "$pins/go" "$pins/typescript" "$clients"
-go run ./internal/contract/openapi >"$clients/openapi.json"
+go run ./internal/openapi >"$clients/openapi.json"
 
 cd "$clients/go"
 mv check.go.txt check.go
