@@ -2,6 +2,8 @@ package op
 
 // exampleValues are the values of fields in examples, by the name of the field or by type
 // and field. Other fields get a value from their type, format or enum.
+//
+//nolint:gosec // The passwords and the token are examples.
 var exampleValues = map[string]any{
 	"action":                   "project.created",
 	"actorType":                "user",
