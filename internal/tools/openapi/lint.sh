@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Lints the OpenAPI document on standard input with Redocly CLI and the rules in redocly.yaml. The first run
-# installs the linter into a cache folder: npm verifies the hash in package-lock.json. Without npm, it does
-# nothing; in CI, that is an error.
+# Lints the OpenAPI document on standard input with Redocly CLI and the rules in redocly.yaml. The document
+# remains in bin/openapi.json. The first run installs the linter into a cache folder: npm verifies the hash in
+# package-lock.json. Without npm, it does not lint; in CI, that is an error.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -18,8 +18,8 @@ if [ ! -e "$tool/node_modules/.package-lock.json" ]; then
   cp package.json package-lock.json "$tool"
   (cd "$tool" && npm ci --ignore-scripts --no-audit --no-fund --silent)
 fi
-document=$(mktemp --suffix=.json)
-trap 'rm -f "$document"' EXIT
+document=../../../bin/openapi.json
+mkdir -p "$(dirname "$document")"
 cat >"$document"
 # The linter sends and fetches nothing.
 export REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true
