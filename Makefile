@@ -134,10 +134,14 @@ conformance: setup-run ## Run the official MCP tools against ptd and pt (needs n
 	go build -C $(TOOLS) -o $(CURDIR)/bin/conformance ./conformance
 	./bin/conformance
 
+.PHONY: clients
+clients: ## Generate and compile a Go and a TypeScript client of the HTTP API (needs npm and the network)
+	$(TOOLS)/clients/generate.sh
+
 ## Checking
 
 .PHONY: check
-check: check-format check-modules check-policies lint archtest policy-test ## Format, lint (with vet), policies, import rules, modules
+check: check-format check-modules check-policies check-openapi lint archtest policy-test ## Format, lint (with vet), policies, OpenAPI, import rules, modules
 
 .PHONY: check-format
 check-format: ## Fail on Go that gofmt or Rego that opa fmt would change
@@ -150,11 +154,15 @@ check-policies: ## Compile the policies strictly, with their schemas and without
 	$(OPA) check --strict --schema policies/schemas --capabilities policies/capabilities/opa.json policies/parapet
 	$(OPA) check --strict policies policytests/rego
 
+.PHONY: check-openapi
+check-openapi: ## Lint the OpenAPI document with the rules in internal/tools/openapi/redocly.yaml
+	go run ./internal/openapi | $(TOOLS)/openapi/lint.sh
+
 .PHONY: check-modules
 check-modules: ## Fail when a go.mod is not tidy or a downloaded module is not what go.sum says
 	go mod tidy -diff
 	go mod verify
-	@for dir in $(MODULES) internal/tools/lint; do echo "cd $$dir && go mod tidy -diff"; (cd $$dir && go mod tidy -diff); done
+	@for dir in $(MODULES) internal/tools/lint internal/tools/clients/go; do echo "cd $$dir && go mod tidy -diff"; (cd $$dir && go mod tidy -diff); done
 
 .PHONY: lint
 lint: ## Run golangci-lint (staticcheck, gosec and the rest of .golangci.yml)
