@@ -101,7 +101,7 @@ func parameterDoc(f Field) string {
 	case f.Source == FromQuery && f.Name == cursorField:
 		return "The nextCursor of the previous page. Omit it for the first page."
 	default:
-		return f.Doc
+		return f.Description()
 	}
 }
 
