@@ -84,6 +84,7 @@ test-race: setup-test ## Run every test with the race detector (an hour; nightly
 test-thorough: setup-test ## Run the sampled tests with all or many more cases (nightly in CI)
 	$(GOTEST) -timeout 2h ./internal/authz -run Filter_Selects -count=1 -thorough
 	$(GOTEST) -timeout 2h ./internal/dev -run FuzzFields -count=1 -thorough
+	$(GOTEST) -timeout 2h ./policytests -run Corrupted -count=1 -thorough
 	$(GOTEST) -timeout 2h ./policytests/oracle -count=1 -decisions 300000
 
 .PHONY: policy-test

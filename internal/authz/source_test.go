@@ -82,7 +82,7 @@ func TestReload_ReplacesPolicies(t *testing.T) {
 		}
 	}
 	spare := change(t, "parapet/catalogue/data.yaml", "permissions:\n", "permissions:\n  spares.read:\n    {module: identity, effect: read, description: A permission of the test.}\n")
-	if err := e.Reload(t.Context(), authz.Source{Policies: spare, Tests: authz.Embedded().Tests}); err != nil {
+	if err := e.Reload(t.Context(), authz.Source{Policies: spare, Tests: testsOf(t, "access")}); err != nil {
 		t.Fatal(err)
 	}
 	if e.Revision() == before || !e.Catalogue().Knows("spares.read") {
