@@ -23,6 +23,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 
+	"parapet/docs"
 	"parapet/internal/authz"
 	"parapet/internal/clock"
 	contractidentity "parapet/internal/contract/identity"
@@ -101,7 +102,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	}
 	a.api, err = httpapi.New(httpapi.Config{
 		Operations: a.operations, Auth: a.checker, Ready: a.checkReady, TrustedProxies: cfg.Proxies,
-		Registry: a.registry, Log: log, Version: version,
+		Registry: a.registry, Log: log, Version: version, Documents: docs.FS,
 	})
 	if err != nil {
 		return nil, err
