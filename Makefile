@@ -17,7 +17,7 @@ RACE = $(shell if [ "$$(go env CGO_ENABLED)" = 1 ]; then echo -race; else echo "
 
 # Packages that start goroutines or share memory between them: their tests run with the race detector in every run, the others' every night (make test-race).
 RACED := ./cmd/pt ./internal/admission ./internal/agentcmd ./internal/app ./internal/audit ./internal/client ./internal/decisionlog \
-	./internal/events ./internal/executor ./internal/httpapi ./internal/mcp ./internal/postgres/... ./internal/principal ./internal/token ./jobs
+	./internal/events ./internal/executor ./internal/httpapi ./internal/mcp ./internal/postgres/... ./internal/principal ./internal/telemetry ./internal/token ./jobs
 
 # Tools are pinned in modules of their own: none of what they need gets into the product's go.mod.
 TOOLS := $(CURDIR)/internal/tools

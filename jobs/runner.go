@@ -18,6 +18,7 @@ import (
 	"parapet/internal/events"
 	"parapet/internal/postgres"
 	"parapet/internal/postgres/riverschema"
+	"parapet/internal/telemetry"
 	"parapet/internal/uid"
 )
 
@@ -111,8 +112,9 @@ func Start(ctx context.Context, d Deps) (*Runner, error) {
 		Queues:       queues,
 		Workers:      bundle,
 		PeriodicJobs: periodicJobs(list, d),
-		Logger:       d.Log,
-		JobTimeout:   jobTimeout, RescueStuckJobsAfter: rescueAfter, SoftStopTimeout: softStopTimeout,
+		// River logs its counts of jobs every few seconds.
+		Logger:     slog.New(telemetry.InfoAsDebug(d.Log.Handler())),
+		JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, SoftStopTimeout: softStopTimeout,
 		CompletedJobRetentionPeriod: 2 * time.Hour,
 		// parapet_jobs owns no index, so it cannot reindex.
 		ReindexerIndexNames: []string{},

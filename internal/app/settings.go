@@ -28,6 +28,7 @@ type Config struct {
 	Modules      []string
 	Production   bool
 	LogLevel     string
+	LogFormat    string
 	AuthProvider string
 	JWTSecret    string
 	JWTPrevious  string
@@ -104,8 +105,9 @@ func Settings() []Setting {
 			return nil
 		}},
 		{Name: "PT_MODULES", Default: "identity,tracker,catalog,wiki", Doc: "Modules that this process serves, separated by commas. Same as the flag `--modules`.", set: setModules},
-		{Name: "NODE_ENV", Default: "development", Doc: "`production` writes the log as JSON; any other value writes text.", set: func(c *Config, v string) error { c.Production = v == "production"; return nil }},
+		{Name: "NODE_ENV", Default: "development", Doc: "`production` writes the log as JSON unless `PT_LOG_FORMAT` sets another format.", set: func(c *Config, v string) error { c.Production = v == "production"; return nil }},
 		{Name: "PT_LOG_LEVEL", Default: "info", Doc: "Lowest level that is logged: debug, info, warn or error.", set: choiceSetting(func(c *Config) *string { return &c.LogLevel }, "debug", "info", "warn", "error")},
+		{Name: "PT_LOG_FORMAT", Doc: "Format of the log: `text` for people or `json` for programs. If not set, `text` on a terminal and `json` otherwise.", set: choiceSetting(func(c *Config) *string { return &c.LogFormat }, "text", "json")},
 		{Name: "AUTH_PROVIDER", Default: "local", Doc: "How people log in. `local` (email and password) is the only accepted value; `oidc` is reserved.", set: choiceSetting(func(c *Config) *string { return &c.AuthProvider }, "local")},
 		{Name: "API_KEY_JWT_SECRET", Secret: true, Doc: "Secret that signs and verifies tokens, at least 32 bytes, base64 or raw. Required.", set: textSetting(func(c *Config) *string { return &c.JWTSecret })},
 		{Name: "API_KEY_JWT_SECRET_PREVIOUS", Secret: true, Doc: "Second secret that verifies tokens and never signs them, for use during a rotation. At least 32 bytes and different from `API_KEY_JWT_SECRET`.", set: textSetting(func(c *Config) *string { return &c.JWTPrevious })},

@@ -16,6 +16,8 @@ import (
 
 	"parapet/internal/fault"
 	"parapet/internal/op"
+	"parapet/internal/principal"
+	"parapet/internal/telemetry"
 	"parapet/internal/uid"
 )
 
@@ -24,6 +26,7 @@ const (
 	operationKey = "operation"
 	errorCodeKey = "errorCode"
 	abandonedKey = "abandoned"
+	principalKey = "principal"
 )
 
 // observe assigns the request id, serves the request, and writes its log line and metrics.
@@ -35,7 +38,8 @@ func (a *API) observe(c *gin.Context) {
 		IdempotencyKey: c.Request.Header.Get("Idempotency-Key"),
 	}
 	r.ClientAddr, r.Secure = a.clientAddress(c.Request)
-	c.Request = c.Request.WithContext(op.WithRequest(c.Request.Context(), r))
+	ctx, measured := telemetry.NewContext(op.WithRequest(c.Request.Context(), r))
+	c.Request = c.Request.WithContext(ctx)
 	c.Header("X-Request-Id", r.ID)
 	a.metrics.inFlight.Inc()
 	defer a.metrics.inFlight.Dec()
@@ -51,10 +55,12 @@ func (a *API) observe(c *gin.Context) {
 		}()
 		c.Next()
 	}()
-	a.record(c, r, time.Since(start))
+	a.record(c, r, time.Since(start), measured.DecisionTime())
 }
 
-func (a *API) record(c *gin.Context, r op.Request, took time.Duration) {
+// record writes the log line and the metrics of a request. deciding is how long its policy
+// evaluations took.
+func (a *API) record(c *gin.Context, r op.Request, took, deciding time.Duration) {
 	name := c.GetString(operationKey)
 	if name == "" {
 		// Unknown routes share one series, so that clients cannot create new ones.
@@ -69,8 +75,14 @@ func (a *API) record(c *gin.Context, r op.Request, took time.Duration) {
 		level = slog.LevelDebug
 	}
 	attrs := []slog.Attr{
-		slog.String("requestId", r.ID), slog.String("operation", name), slog.String("method", c.Request.Method),
-		slog.Int("status", status), slog.Int64("micros", took.Microseconds()), slog.String("client", r.ClientAddr),
+		slog.String("method", c.Request.Method), slog.String("path", loggedPath(c.Request)), slog.Int("status", status),
+		slog.Int64("micros", took.Microseconds()), slog.Int64("decisionMicros", deciding.Microseconds()),
+		slog.String("operation", name), slog.String("requestId", r.ID), slog.String("client", r.ClientAddr),
+	}
+	if p, ok := c.Value(principalKey).(*principal.Principal); ok {
+		credential := p.Credential()
+		attrs = append(attrs, slog.String("tenant", string(p.Tenant)), slog.String("subject", string(p.UserID)),
+			slog.String("credentialKind", credential.Kind), slog.String("credential", credential.ID))
 	}
 	if code := c.GetString(errorCodeKey); code != "" {
 		attrs = append(attrs, slog.String("code", code))
@@ -79,6 +91,19 @@ func (a *API) record(c *gin.Context, r op.Request, took time.Duration) {
 		attrs = append(attrs, slog.Bool("abandoned", true))
 	}
 	a.cfg.Log.LogAttrs(c.Request.Context(), level, "request", attrs...)
+}
+
+// maxLoggedPath limits the path in the log, in bytes: a client chooses its length.
+const maxLoggedPath = 256
+
+// loggedPath returns the path of the request as the client encoded it, without the query
+// string, which can contain what a user searched for.
+func loggedPath(r *http.Request) string {
+	path := r.URL.EscapedPath()
+	if len(path) > maxLoggedPath {
+		return path[:maxLoggedPath] + "…"
+	}
+	return path
 }
 
 // requestID returns the client's request id if it is a UUID, otherwise a new one. Audit
