@@ -94,6 +94,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	if err = a.newChecker(tokens); err != nil {
 		return nil, err
 	}
+	a.registry.MustRegister(newBuildInfo(version), newKeyCollector(a.pools.byRole[postgres.RoleJobs], clock.System{}))
 	a.registry.MustRegister(newCollector(a), a.checkpoints, prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "parapet_tokens_previous_secret_total", Help: "Accepted tokens that API_KEY_JWT_SECRET_PREVIOUS verified.",
 	}, func() float64 { return float64(tokens.PreviousSecretUses()) }))
