@@ -41,6 +41,12 @@ Never put the settings marked *secret* into a command line or a repository.
 Create a secret with ` + "`openssl rand -base64 32`" + `.
 
 [Rotate the signing secret](operators.md#rotate-secrets) describes how to replace it without invalidating tokens.
+
+## Traces
+
+` + "`ptd` reads the settings whose names begin with `OTEL_`" + ` as the specification of OpenTelemetry defines them. The table lists those that turn traces on.
+The other standard settings also apply, for example ` + "`OTEL_TRACES_SAMPLER`, `OTEL_TRACES_SAMPLER_ARG`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`" + `.
+[Traces](operators.md#traces) describes what a trace contains.
 `)
 	return b.String()
 }

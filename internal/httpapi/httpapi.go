@@ -26,6 +26,7 @@ import (
 	"parapet/internal/fault"
 	"parapet/internal/op"
 	"parapet/internal/principal"
+	"parapet/internal/telemetry"
 )
 
 // Authenticator identifies the caller. Its errors are returned to the client: 401 for an
@@ -46,6 +47,8 @@ type Config struct {
 	Registry       *prometheus.Registry
 	Log            *slog.Logger
 	Version        string
+	// Tracer traces requests; nil if tracing is off.
+	Tracer *telemetry.Tracer
 	// Documents contains the pages of the documentation, which are public; nil if there are
 	// none.
 	Documents fs.FS
@@ -107,7 +110,7 @@ func (a *API) mount() error {
 	a.engine.GET("/openapi.json", func(c *gin.Context) { c.Data(http.StatusOK, "application/json", text) })
 	a.engine.GET("/healthz", func(c *gin.Context) { c.Data(http.StatusOK, "application/json", []byte(`{"status":"ok"}`)) })
 	a.engine.GET("/readyz", a.ready)
-	a.engine.GET("/metrics", gin.WrapH(promhttp.HandlerFor(a.cfg.Registry, promhttp.HandlerOpts{})))
+	a.engine.GET("/metrics", gin.WrapH(promhttp.HandlerFor(a.cfg.Registry, promhttp.HandlerOpts{EnableOpenMetrics: true})))
 	return a.mountRoot()
 }
 

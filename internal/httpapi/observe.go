@@ -39,6 +39,7 @@ func (a *API) observe(c *gin.Context) {
 	}
 	r.ClientAddr, r.Secure = a.clientAddress(c.Request)
 	ctx, measured := telemetry.NewContext(op.WithRequest(c.Request.Context(), r))
+	ctx, span := a.cfg.Tracer.StartRequest(ctx, c.Request.Header, a.isFromTrustedProxy(c.Request))
 	c.Request = c.Request.WithContext(ctx)
 	c.Header("X-Request-Id", r.ID)
 	a.metrics.inFlight.Inc()
@@ -55,12 +56,12 @@ func (a *API) observe(c *gin.Context) {
 		}()
 		c.Next()
 	}()
-	a.record(c, r, time.Since(start), measured.DecisionTime())
+	a.record(c, r, span, time.Since(start), measured.DecisionTime())
 }
 
-// record writes the log line and the metrics of a request. deciding is how long its policy
-// evaluations took.
-func (a *API) record(c *gin.Context, r op.Request, took, deciding time.Duration) {
+// record writes the log line and the metrics of a request, and ends its span. deciding is how
+// long its policy evaluations took.
+func (a *API) record(c *gin.Context, r op.Request, span telemetry.Span, took, deciding time.Duration) {
 	name := c.GetString(operationKey)
 	if name == "" {
 		// Unknown routes share one series, so that clients cannot create new ones.
@@ -68,7 +69,11 @@ func (a *API) record(c *gin.Context, r op.Request, took, deciding time.Duration)
 	}
 	status := c.Writer.Status()
 	a.metrics.requests.WithLabelValues(name, strconv.Itoa(status)).Inc()
-	a.metrics.seconds.WithLabelValues(name).Observe(took.Seconds())
+	traceID := span.TraceID()
+	observe(a.metrics.seconds.WithLabelValues(name), took, traceID)
+	if deciding > 0 {
+		observe(a.metrics.decisionSeconds, deciding, traceID)
+	}
 	level := slog.LevelInfo
 	if name == "-" && status < 400 {
 		// Probes and scrapes are frequent.
@@ -79,7 +84,11 @@ func (a *API) record(c *gin.Context, r op.Request, took, deciding time.Duration)
 		slog.Int64("micros", took.Microseconds()), slog.Int64("decisionMicros", deciding.Microseconds()),
 		slog.String("operation", name), slog.String("requestId", r.ID), slog.String("client", r.ClientAddr),
 	}
-	if p, ok := c.Value(principalKey).(*principal.Principal); ok {
+	if traceID != "" {
+		attrs = append(attrs, slog.String("traceId", traceID))
+	}
+	caller, _ := c.Value(principalKey).(*principal.Principal)
+	if p := caller; p != nil {
 		credential := p.Credential()
 		attrs = append(attrs, slog.String("tenant", string(p.Tenant)), slog.String("subject", string(p.UserID)),
 			slog.String("credentialKind", credential.Kind), slog.String("credential", credential.ID))
@@ -91,6 +100,48 @@ func (a *API) record(c *gin.Context, r op.Request, took, deciding time.Duration)
 		attrs = append(attrs, slog.Bool("abandoned", true))
 	}
 	a.cfg.Log.LogAttrs(c.Request.Context(), level, "request", attrs...)
+	endRequestSpan(span, c, r, caller)
+}
+
+// observe adds a duration to a histogram. A sampled trace becomes its exemplar, which leads
+// from a slow bucket to an example.
+func observe(h prometheus.Observer, d time.Duration, traceID string) {
+	if e, ok := h.(prometheus.ExemplarObserver); ok && traceID != "" {
+		e.ObserveWithExemplar(d.Seconds(), prometheus.Labels{"trace_id": traceID})
+		return
+	}
+	h.Observe(d.Seconds())
+}
+
+// endRequestSpan describes the request in its span. It uses the pattern of the route and not
+// the path, which contains names that users chose.
+func endRequestSpan(span telemetry.Span, c *gin.Context, r op.Request, caller *principal.Principal) {
+	if !span.IsRecording() {
+		return
+	}
+	method, route := knownMethod(c.Request.Method), c.FullPath()
+	span.SetName(strings.TrimSpace(method + " " + route))
+	span.SetString("http.request.method", method)
+	span.SetString("http.route", route)
+	span.SetInt("http.response.status_code", c.Writer.Status())
+	span.SetString("parapet.operation", c.GetString(operationKey))
+	span.SetString("parapet.request_id", r.ID)
+	span.SetString("error.type", c.GetString(errorCodeKey))
+	if caller != nil {
+		span.SetString("parapet.tenant", string(caller.Tenant))
+	}
+	span.End(c.Writer.Status() >= http.StatusInternalServerError)
+}
+
+// knownMethod replaces a method that a client invented, as the semantic conventions of
+// OpenTelemetry require.
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return method
+	default:
+		return "_OTHER"
+	}
 }
 
 // maxLoggedPath limits the path in the log, in bytes: a client chooses its length.
@@ -141,6 +192,12 @@ func (a *API) clientAddress(r *http.Request) (string, bool) {
 	return host, secure
 }
 
+// isFromTrustedProxy reports whether a trusted proxy sent the request.
+func (a *API) isFromTrustedProxy(r *http.Request) bool {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	return err == nil && a.isTrustedProxy(host)
+}
+
 func (a *API) isTrustedProxy(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	if err != nil {
@@ -169,6 +226,8 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	inFlight prometheus.Gauge
+	// decisionSeconds has no label: the log line of a request has its operation.
+	decisionSeconds prometheus.Histogram
 }
 
 func newMetrics(reg *prometheus.Registry) *metrics {
@@ -184,6 +243,10 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 			Name: "parapet_http_requests_in_flight", Help: "Requests in progress.",
 		}),
 	}
-	reg.MustRegister(m.requests, m.seconds, m.inFlight)
+	m.decisionSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "parapet_request_decision_seconds", Help: "Time that a request spent in policy evaluations.",
+		Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .5},
+	})
+	reg.MustRegister(m.requests, m.seconds, m.inFlight, m.decisionSeconds)
 	return m
 }

@@ -1,5 +1,11 @@
-// Package telemetry measures what a server process does: how long a request spends in policy
-// evaluations, and how the log is written.
+// Package telemetry measures what a server process does: it traces requests, decisions,
+// statements, jobs and deliveries of events with OpenTelemetry, adds up how long a request
+// spends in policy evaluations, and writes the log for people. It is the only package that
+// imports OpenTelemetry.
+//
+// It guarantees:
+//   - If tracing is off, or a trace is not sampled, starting a span inside it allocates nothing.
+//   - The package adds no arguments of statements, no messages of errors and no paths to spans.
 package telemetry
 
 import (
