@@ -10,6 +10,7 @@ PORT ?= 3000
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION)
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 GOBUILD := go build -trimpath -ldflags '$(LDFLAGS)'
 
 # The race detector needs cgo. Without a C compiler the tests still run, and say that races were not looked for.
@@ -167,11 +168,29 @@ format: ## Format Go and Rego in place
 	$(LINT) fmt
 	$(OPA) fmt --write policies policytests
 
+.PHONY: check-deploy
+check-deploy: ## Check docs/deploy with promtool, systemd-analyze and other tools (needs npm and the network)
+	./internal/tools/deploy/check.sh
+	cd internal/tools/deploy && go mod tidy -diff && go vet ./...
+
 ## Supply chain
 
 .PHONY: vuln
 vuln: ## Look the dependencies up in Go's vulnerability database (needs the network)
 	$(GOVULNCHECK) ./...
+
+.PHONY: dist
+dist: ## Build both programs for Linux and macOS into dist/, with checksums and bills of materials
+	rm -rf dist
+	@for platform in $(PLATFORMS); do \
+	  for program in ptd pt; do \
+	    target=dist/$$program-$${platform%/*}-$${platform#*/}; \
+	    echo "$$target"; \
+	    CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GOBUILD) -o $$target ./cmd/$$program; \
+	  done; \
+	done
+	cd $(TOOLS) && go run ./sbom $(CURDIR)/dist/*
+	cd dist && { if command -v sha256sum >/dev/null 2>&1; then sha256sum -- *; else shasum -a 256 -- *; fi; } > .sums && mv .sums SHA256SUMS
 
 .PHONY: sbom
 sbom: build ## Write a CycloneDX bill of materials of each binary to bin/

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
-	"time"
 )
 
 // collector is an OpenTelemetry collector that keeps what it receives.
@@ -33,17 +32,18 @@ func TestServe_ExportsTraces(t *testing.T) {
 	server := httptest.NewServer(received)
 	t.Cleanup(server.Close)
 	p, info := seededServer(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL, "OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=staging")
-	login(t, info, info.BaseURL, "admin@acme.example").requireStatus(200, "GET", "/api/projects", nil)
+	admin := login(t, info, info.BaseURL, "admin@acme.example")
+	admin.requireStatus(200, "GET", "/api/projects", nil)
+	admin.requireStatus(200, "GET", "/api/auth/me", nil)
 	if err := p.stop(); err != nil {
 		t.Fatalf("stop: %v\n%s", err, p.err.String())
 	}
-	time.Sleep(10 * time.Millisecond)
 	received.mu.Lock()
 	defer received.mu.Unlock()
 	if received.path != "/v1/traces" {
 		t.Fatalf("the collector got a request for %q, want /v1/traces\n%s", received.path, p.err.String())
 	}
-	for _, text := range []string{"GET /api/projects", "decision", "SELECT projects.projects", "job retention", "staging"} {
+	for _, text := range []string{"GET /api/projects", "decision", "parapet/open/verdict", "SELECT projects.projects", "staging"} {
 		if !bytes.Contains(received.body, []byte(text)) {
 			t.Errorf("the spans do not contain %q", text)
 		}
