@@ -27,7 +27,7 @@ GOVULNCHECK := go tool -modfile=$(TOOLS)/go.mod govulncheck
 LINT := go tool -modfile=$(TOOLS)/lint/go.mod golangci-lint
 SETUP := ./internal/tools/setup.sh
 
-GODIRS := $(wildcard cmd internal jobs migrations policies policytests)
+GODIRS := $(wildcard cmd docs internal jobs migrations policies policytests)
 
 # Nested modules with code of ours.
 MODULES := $(patsubst %/go.mod,%,$(wildcard internal/bench/go.mod internal/tools/go.mod))
