@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/url"
+	"strings"
 	"time"
 
 	"parapet/internal/telemetry"
@@ -49,7 +50,7 @@ func tracingSettings() []Setting {
 		{Name: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", Doc: "Complete address for traces. It overrides `OTEL_EXPORTER_OTLP_ENDPOINT`.", set: endpointSetting(func(c *Config) *string { return &c.Tracing.TracesEndpoint })},
 		{Name: "OTEL_EXPORTER_OTLP_PROTOCOL", Doc: "Protocol of the collector. `http/protobuf` is the only accepted value.", set: textSetting(func(c *Config) *string { return &c.Tracing.Protocol })},
 		{Name: "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", Doc: "Protocol for traces. It overrides `OTEL_EXPORTER_OTLP_PROTOCOL`.", set: textSetting(func(c *Config) *string { return &c.Tracing.TracesProtocol })},
-		{Name: "OTEL_SDK_DISABLED", Doc: "`true` turns traces off.", set: func(c *Config, v string) error { c.Tracing.Disabled = v == "true"; return nil }},
+		{Name: "OTEL_SDK_DISABLED", Doc: "`true` turns traces off.", set: func(c *Config, v string) error { c.Tracing.Disabled = strings.EqualFold(v, "true"); return nil }},
 	}
 }
 
