@@ -144,13 +144,26 @@ func knownMethod(method string) string {
 	}
 }
 
-// maxLoggedPath limits the path in the log, in bytes: a client chooses its length.
-const maxLoggedPath = 256
+// Limits of the path in the log, in bytes: a client chooses its length. Ids are shorter than
+// maxLoggedSegment; a token that somebody put into a path by mistake is longer.
+const (
+	maxLoggedPath    = 256
+	maxLoggedSegment = 48
+)
 
 // loggedPath returns the path of the request as the client encoded it, without the query
-// string, which can contain what a user searched for.
+// string, which can contain what a user searched for. It omits long segments.
 func loggedPath(r *http.Request) string {
 	path := r.URL.EscapedPath()
+	if len(path) > maxLoggedSegment {
+		segments := strings.Split(path, "/")
+		for i, s := range segments {
+			if len(s) > maxLoggedSegment {
+				segments[i] = "…"
+			}
+		}
+		path = strings.Join(segments, "/")
+	}
 	if len(path) > maxLoggedPath {
 		return path[:maxLoggedPath] + "…"
 	}

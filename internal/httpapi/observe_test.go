@@ -61,12 +61,13 @@ func TestRequestLog_NamesCallerPathAndDecisionTime(t *testing.T) {
 	tools.Header.Set("Authorization", "Bearer good")
 	serve(api, tools)
 	serve(api, request(`{"text":"x"}`))
-	serve(api, httptest.NewRequest(http.MethodGet, "/a%0Ab/"+strings.Repeat("x", 1000), nil))
+	serve(api, httptest.NewRequest(http.MethodGet, "/a%0Ab/"+strings.Repeat("x/", 500), nil))
+	serve(api, httptest.NewRequest(http.MethodGet, "/api/things/eyJ"+strings.Repeat("x", maxLoggedSegment)+"/echo", nil))
 	serve(api, httptest.NewRequest(http.MethodGet, "/nothing?token=in-the-query", nil))
 
 	lines := requestLines(t, log.Bytes())
-	if len(lines) != 5 {
-		t.Fatalf("got %d lines about requests, want 5:\n%s", len(lines), log.String())
+	if len(lines) != 6 {
+		t.Fatalf("got %d lines about requests, want 6:\n%s", len(lines), log.String())
 	}
 	want := map[string]any{
 		"method": "POST", "path": "/api/things/" + thingID + "/echo", "operation": "echo", "status": 201.0, "decisionMicros": 3000.0,
@@ -83,10 +84,13 @@ func TestRequestLog_NamesCallerPathAndDecisionTime(t *testing.T) {
 	if _, ok := lines[2]["subject"]; ok || lines[2]["status"] != 401.0 {
 		t.Errorf("line of a request without credential: got %v, want 401 and no subject", lines[2])
 	}
-	if path, _ := lines[3]["path"].(string); !strings.HasPrefix(path, "/a%0Ab/xxx") || len(path) > maxLoggedPath+len("…") {
+	if path, _ := lines[3]["path"].(string); !strings.HasPrefix(path, "/a%0Ab/x/x") || len(path) > maxLoggedPath+len("…") {
 		t.Errorf("line of an unknown route: got path %q, want at most %d bytes of the encoded path", path, maxLoggedPath)
 	}
-	if lines[4]["path"] != "/nothing" || strings.Contains(log.String(), "in-the-query") {
+	if lines[4]["path"] != "/api/things/…/echo" {
+		t.Errorf("line of a path with a token: got path %q, want it without the token", lines[4]["path"])
+	}
+	if lines[5]["path"] != "/nothing" || strings.Contains(log.String(), "in-the-query") {
 		t.Errorf("the log contains the query string:\n%s", log.String())
 	}
 }
