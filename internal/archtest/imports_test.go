@@ -54,6 +54,11 @@ var bans = []ban{
 		reason: "one package decides what a span contains: spans leave the process",
 	},
 	{
+		what:   []string{"text/template", "html/template"},
+		only:   nil,
+		reason: "a template calls methods by name, so the linker keeps every method of every type: ptd becomes a fifth larger",
+	},
+	{
 		what: []string{"unsafe"}, only: nil, tests: true,
 		reason: "nothing here is worth giving up memory safety for",
 	},

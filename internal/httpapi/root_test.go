@@ -55,6 +55,14 @@ func TestRoot_DescribesTheServer(t *testing.T) {
 	}
 }
 
+func TestRoot_EscapesThePage(t *testing.T) {
+	t.Parallel()
+	api := newTestAPI(t, io.Discard, func(c *Config) { c.Version = "<v1>" })
+	if text := get(api, "/", "text/html").Body.String(); strings.Contains(text, "<v1>") || !strings.Contains(text, "Version &lt;v1&gt;.") {
+		t.Errorf("got %s, want the version escaped", text)
+	}
+}
+
 func TestRoot_ServesOnlyPagesOfTheDocumentation(t *testing.T) {
 	t.Parallel()
 	api := newTestAPI(t, io.Discard, withDocuments)
