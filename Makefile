@@ -186,7 +186,7 @@ dist: ## Build both programs for Linux and macOS into dist/, with checksums and 
 	  for program in ptd pt; do \
 	    target=dist/$$program-$${platform%/*}-$${platform#*/}; \
 	    echo "$$target"; \
-	    CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GOBUILD) -o $$target ./cmd/$$program; \
+	    CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GOBUILD) -buildvcs=auto -o $$target ./cmd/$$program; \
 	  done; \
 	done
 	cd $(TOOLS) && go run ./sbom $(CURDIR)/dist/*

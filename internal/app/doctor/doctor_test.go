@@ -335,6 +335,7 @@ func TestRun_ListenAddress(t *testing.T) {
 		{"free port", freePort, "127.0.0.1", doctor.OK, "is free"},
 		{"served by ptd", serve(`{"name":"Parapet","version":"v1\u001b"}`), "127.0.0.1", doctor.OK, `ptd "v1\x1b" serves`},
 		{"served by ptd, every interface", serve(`{"name":"Parapet","version":"v1"}`), "0.0.0.0", doctor.OK, `ptd "v1" serves`},
+		{"used by another program with JSON", serve(`{"name":"Other","version":"v1"}`), "127.0.0.1", doctor.Problem, "in use"},
 		{"used by another program", serve(`hello`), "127.0.0.1", doctor.Problem, "in use"},
 		{"address of another machine", "0", "192.0.2.1", doctor.Problem, "is not an address of this machine"},
 	} {
