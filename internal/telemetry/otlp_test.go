@@ -58,7 +58,7 @@ func TestCollector_GetsTheSpans(t *testing.T) {
 			t.Errorf("compressed %t: the collector got %q, want the path and the span", compressed, got)
 		}
 	}
-	server := httptest.NewTLSServer(http.NotFoundHandler())
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(server.Close)
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
 	if err := exportTo(t, Collector{Endpoint: server.URL}); err == nil {
