@@ -9,10 +9,11 @@ FUZZTIME ?= 20s
 PORT ?= 3000
 
 # Without the folder in the compiled packages, every clone of the repository shares them in Go's build cache.
-export GOFLAGS := $(GOFLAGS) -trimpath
+export GOFLAGS := $(shell go env GOFLAGS) -trimpath
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION)
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 GOBUILD := go build -ldflags '$(LDFLAGS)'
 
 # The race detector needs cgo. Without a C compiler the tests still run, and say that races were not looked for.
@@ -20,7 +21,7 @@ RACE = $(shell if [ "$$(go env CGO_ENABLED)" = 1 ]; then echo -race; else echo "
 
 # Packages that start goroutines or share memory between them: their tests run with the race detector in every run, the others' every night (make test-race).
 RACED := ./cmd/pt ./internal/admission ./internal/agentcmd ./internal/app ./internal/audit ./internal/client ./internal/decisionlog \
-	./internal/events ./internal/executor ./internal/httpapi ./internal/mcp ./internal/postgres/... ./internal/principal ./internal/token ./jobs
+	./internal/events ./internal/executor ./internal/httpapi ./internal/mcp ./internal/postgres/... ./internal/principal ./internal/telemetry ./internal/token ./jobs
 
 # Tools are pinned in modules of their own: none of what they need gets into the product's go.mod.
 TOOLS := $(CURDIR)/internal/tools
@@ -29,7 +30,7 @@ GOVULNCHECK := go tool -modfile=$(TOOLS)/go.mod govulncheck
 LINT := go tool -modfile=$(TOOLS)/lint/go.mod golangci-lint
 SETUP := ./internal/tools/setup.sh
 
-GODIRS := $(wildcard cmd internal jobs migrations policies policytests)
+GODIRS := $(wildcard cmd docs internal jobs migrations policies policytests)
 
 # Nested modules with code of ours.
 MODULES := $(patsubst %/go.mod,%,$(wildcard internal/bench/go.mod internal/tools/go.mod))
@@ -179,11 +180,29 @@ format: ## Format Go and Rego in place
 	$(LINT) fmt
 	$(OPA) fmt --write policies policytests
 
+.PHONY: check-deploy
+check-deploy: ## Check docs/deploy with promtool, systemd-analyze and other tools (needs npm and the network)
+	./internal/tools/deploy/check.sh
+	cd internal/tools/deploy && go mod tidy -diff && go vet ./...
+
 ## Supply chain
 
 .PHONY: vuln
 vuln: ## Look the dependencies up in Go's vulnerability database (needs the network)
 	$(GOVULNCHECK) ./...
+
+.PHONY: dist
+dist: ## Build both programs for Linux and macOS into dist/, with checksums and bills of materials
+	rm -rf dist
+	@for platform in $(PLATFORMS); do \
+	  for program in ptd pt; do \
+	    target=dist/$$program-$${platform%/*}-$${platform#*/}; \
+	    echo "$$target"; \
+	    CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GOBUILD) -buildvcs=auto -o $$target ./cmd/$$program; \
+	  done; \
+	done
+	cd $(TOOLS) && go run ./sbom $(CURDIR)/dist/*
+	cd dist && { if command -v sha256sum >/dev/null 2>&1; then sha256sum -- *; else shasum -a 256 -- *; fi; } > .sums && mv .sums SHA256SUMS
 
 .PHONY: sbom
 sbom: build ## Write a CycloneDX bill of materials of each binary to bin/

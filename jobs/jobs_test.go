@@ -265,6 +265,13 @@ func TestKeyExpiry_WarnsOnceADay(t *testing.T) {
 	key(tenant, tenant.person, "a person's", day, false)
 	key(closed, closed.service, "a closed tenant's", day, false)
 
+	if got, err := jobs.CountExpiringKeys(t.Context(), pool, now); err != nil || got != (jobs.ExpiringKeys{Day: 0, ThreeDays: 1, TwoWeeks: 2}) {
+		t.Errorf("CountExpiringKeys: got %+v, %v, want 1 key within three days and 2 within two weeks", got, err)
+	}
+	if got, err := jobs.CountExpiringKeys(t.Context(), pool, now.Add(24*time.Hour)); err != nil || got != (jobs.ExpiringKeys{Day: 1, ThreeDays: 1, TwoWeeks: 3}) {
+		t.Errorf("CountExpiringKeys a day later: got %+v, %v, want 1 key within a day and 3 within two weeks", got, err)
+	}
+
 	labels := func() []string {
 		t.Helper()
 		list, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT (payload->'resource'->>'label') || ' ' || (payload->'resource'->>'daysLeft')

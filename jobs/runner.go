@@ -18,6 +18,7 @@ import (
 	"parapet/internal/events"
 	"parapet/internal/postgres"
 	"parapet/internal/postgres/riverschema"
+	"parapet/internal/telemetry"
 	"parapet/internal/uid"
 )
 
@@ -42,8 +43,10 @@ type Deps struct {
 	Score      func(ctx context.Context) error
 	Retention  Retention
 	Checkpoint CheckpointConfig
-	Clock      clock.Clock
-	Log        *slog.Logger
+	// Tracer traces jobs and deliveries of events; nil if tracing is off.
+	Tracer *telemetry.Tracer
+	Clock  clock.Clock
+	Log    *slog.Logger
 }
 
 // Limits of a job. Every 30 s, River looks for running jobs that started more than
@@ -78,7 +81,7 @@ func Start(ctx context.Context, d Deps) (*Runner, error) {
 	d.Retention = d.Retention.withDefaults()
 	runs, resets := &agentRunQueue{}, &resetQueue{}
 	dispatcher, err := events.NewDispatcher(events.Config{
-		Pool: d.Pool, Log: d.Log, Subscribers: append([]events.Subscriber{events.Notifications(), runs.subscriber(), resets.subscriber()}, d.Subscribers...),
+		Pool: d.Pool, Log: d.Log, Tracer: d.Tracer, Subscribers: append([]events.Subscriber{events.Notifications(), runs.subscriber(), resets.subscriber()}, d.Subscribers...),
 	})
 	if err != nil {
 		return nil, err
@@ -110,9 +113,11 @@ func Start(ctx context.Context, d Deps) (*Runner, error) {
 		Schema:       riverschema.Name,
 		Queues:       queues,
 		Workers:      bundle,
+		Middleware:   middleware(d.Tracer),
 		PeriodicJobs: periodicJobs(list, d),
-		Logger:       d.Log,
-		JobTimeout:   jobTimeout, RescueStuckJobsAfter: rescueAfter, SoftStopTimeout: softStopTimeout,
+		// River logs its counts of jobs every few seconds.
+		Logger:     slog.New(telemetry.InfoAsDebug(d.Log.Handler())),
+		JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, SoftStopTimeout: softStopTimeout,
 		CompletedJobRetentionPeriod: 2 * time.Hour,
 		// parapet_jobs owns no index, so it cannot reindex.
 		ReindexerIndexNames: []string{},

@@ -9,8 +9,10 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"parapet/internal/app"
+	"parapet/internal/telemetry"
 )
 
 // version is set by the linker.
@@ -70,7 +72,7 @@ func newRoot(p *program) *cobra.Command {
 
 		PersistentPreRun: func(*cobra.Command, []string) { p.commandParsed = true },
 	}
-	root.AddCommand(newServe(p), newDev(p), newMigrate(p), newAudit(p), newPolicy(p), newEvents(p), newOffice(p), newProvision(p), newSettings(p))
+	root.AddCommand(newServe(p), newDev(p), newMigrate(p), newAudit(p), newPolicy(p), newEvents(p), newOffice(p), newProvision(p), newSettings(p), newDoctor(p))
 	return root
 }
 
@@ -91,17 +93,22 @@ func directURL(cfg app.Config) (string, error) {
 	return cfg.DirectURL, nil
 }
 
-// logger returns a logger on the error stream: JSON in production, text otherwise.
+// logger returns a logger on the error stream. Unless PT_LOG_FORMAT sets the format, it writes
+// text for people if the stream is a terminal and NODE_ENV is not production, and JSON otherwise.
 func (p *program) logger(c app.Config) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		level = slog.LevelInfo
 	}
-	options := &slog.HandlerOptions{Level: level}
-	if c.Production {
-		return slog.New(slog.NewJSONHandler(p.err, options))
+	if c.LogFormat == "text" || (c.LogFormat == "" && !c.Production && isTerminal(p.err)) {
+		return slog.New(telemetry.NewTerminalHandler(p.err, level))
 	}
-	return slog.New(slog.NewTextHandler(p.err, options))
+	return slog.New(slog.NewJSONHandler(p.err, &slog.HandlerOptions{Level: level}))
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 // override replaces a setting of the environment by a flag's value.

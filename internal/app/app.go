@@ -15,14 +15,15 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 
+	"parapet/docs"
 	"parapet/internal/authz"
 	"parapet/internal/clock"
 	contractidentity "parapet/internal/contract/identity"
@@ -38,6 +39,7 @@ import (
 	"parapet/internal/postgres"
 	"parapet/internal/postgres/migrate"
 	"parapet/internal/principal"
+	"parapet/internal/telemetry"
 	"parapet/internal/token"
 	"parapet/internal/tracker"
 )
@@ -59,16 +61,15 @@ type App struct {
 	registry      *prometheus.Registry
 	// checkpoints counts the attempts to sign a checkpoint, by result.
 	checkpoints *prometheus.CounterVec
+	// tracer is nil if tracing is off.
+	tracer *telemetry.Tracer
 }
 
 // New builds a process. It connects to the database, which must be running but may lack
 // migrations; /readyz then returns 503.
 func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *App, err error) {
-	if cfg.DatabaseURL == "" {
-		return nil, &SettingError{"DATABASE_URL", "must be set to the address of the database"}
-	}
-	if info, err := os.Stat(cfg.CheckpointDir); cfg.CheckpointDir != "" && (err != nil || !info.IsDir()) {
-		return nil, &SettingError{"PT_AUDIT_CHECKPOINT_DIR", "must be an existing folder"}
+	if invalid := CheckStart(cfg, nil); len(invalid) > 0 {
+		return nil, invalid[0]
 	}
 	tokens, err := newKeyring(cfg)
 	if err != nil {
@@ -80,8 +81,15 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 			a.Close()
 		}
 	}()
+	var statementTracer pgx.QueryTracer
+	if a.tracer, err = newTracer(ctx, cfg, version, log); err != nil {
+		return nil, err
+	}
+	if a.tracer != nil {
+		statementTracer = postgres.StatementTracer()
+	}
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if a.pools, err = openPools(ctx, cfg, postgres.RoleAuth, postgres.RoleIdentity, postgres.RoleJobs); err != nil {
+	if a.pools, err = openPools(ctx, cfg, statementTracer, ServingRoles()...); err != nil {
 		return nil, err
 	}
 	a.decisions = decisionlog.New(decisionlog.Config{Pool: a.pools.byRole[postgres.RoleJobs], Log: log})
@@ -93,6 +101,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	if err = a.newChecker(tokens); err != nil {
 		return nil, err
 	}
+	a.registry.MustRegister(newBuildInfo(version), newKeyCollector(a.pools.byRole[postgres.RoleJobs], clock.System{}))
 	a.registry.MustRegister(newCollector(a), a.checkpoints, prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "parapet_tokens_previous_secret_total", Help: "Accepted tokens that API_KEY_JWT_SECRET_PREVIOUS verified.",
 	}, func() float64 { return float64(tokens.PreviousSecretUses()) }))
@@ -101,7 +110,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	}
 	a.api, err = httpapi.New(httpapi.Config{
 		Operations: a.operations, Auth: a.checker, Ready: a.checkReady, TrustedProxies: cfg.Proxies,
-		Registry: a.registry, Log: log, Version: version,
+		Registry: a.registry, Log: log, Version: version, Documents: docs.FS, Tracer: a.tracer,
 	})
 	if err != nil {
 		return nil, err
@@ -115,7 +124,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	if err = a.mountTools(version); err != nil {
 		return nil, err
 	}
-	if a.listener, err = listen(ctx, cfg); err != nil {
+	if a.listener, err = Listen(ctx, cfg); err != nil {
 		return nil, err
 	}
 	return a, nil
@@ -159,12 +168,7 @@ func (a *App) buildModules(ctx context.Context, tokens *token.Keyring) ([]op.Bou
 	if err != nil {
 		return nil, err
 	}
-	// Every process opens the tracker's pool, because the identity module needs the
-	// delegations that an account has received and the names of projects.
-	trackerPool, err := a.pools.open(ctx, postgres.RoleTracker)
-	if err != nil {
-		return nil, err
-	}
+	trackerPool := a.pools.byRole[postgres.RoleTracker]
 	names := []executor.Names{identity.Names(a.pools.byRole[postgres.RoleIdentity]), tracker.Names(trackerPool)}
 	a.identity, err = identity.New(identity.Deps{
 		Pool: a.pools.byRole[postgres.RoleIdentity],
@@ -294,7 +298,7 @@ func (a *App) Run(ctx context.Context) error {
 	return err
 }
 
-// Close closes the listener and the connections.
+// Close closes the listener and the connections, and sends the remaining spans.
 func (a *App) Close() {
 	if a.listener != nil {
 		_ = a.listener.Close()
@@ -302,4 +306,5 @@ func (a *App) Close() {
 	if a.pools != nil {
 		a.pools.close()
 	}
+	closeTracer(a.tracer, a.log)
 }

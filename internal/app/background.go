@@ -65,7 +65,7 @@ func (a *App) runJobs(ctx context.Context) error {
 	runs, score := a.newAgentJobs()
 	runner, err := jobs.Start(ctx, jobs.Deps{
 		AgentRuns: runs, Score: score,
-		Pool: a.pools.byRole[postgres.RoleJobs], DecisionLog: a.decisions, Log: a.log, Subscribers: subscribers,
+		Pool: a.pools.byRole[postgres.RoleJobs], DecisionLog: a.decisions, Log: a.log, Subscribers: subscribers, Tracer: a.tracer,
 		PasswordResets: jobs.PasswordResets{Send: a.identity.SendReset, Start: a.identity.StartResets},
 		Housekeepers: []jobs.Housekeeper{
 			{Name: "sessions", Run: a.identity.PruneSessions}, {Name: "password resets", Run: a.identity.PruneResets},

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"parapet/internal/postgres"
 )
 
@@ -15,10 +17,12 @@ const jobsLockTimeout = time.Minute
 type pools struct {
 	cfg    Config
 	byRole map[string]*postgres.Pool
+	// tracer traces statements; nil if tracing is off.
+	tracer pgx.QueryTracer
 }
 
-func openPools(ctx context.Context, cfg Config, roles ...string) (*pools, error) {
-	p := &pools{cfg: cfg, byRole: map[string]*postgres.Pool{}}
+func openPools(ctx context.Context, cfg Config, tracer pgx.QueryTracer, roles ...string) (*pools, error) {
+	p := &pools{cfg: cfg, byRole: map[string]*postgres.Pool{}, tracer: tracer}
 	for _, role := range roles {
 		if _, err := p.open(ctx, role); err != nil {
 			p.close()
@@ -47,7 +51,7 @@ func (p *pools) open(ctx context.Context, role string) (*postgres.Pool, error) {
 	}
 	pool, err := postgres.Open(ctx, postgres.Config{
 		URL: url, MaxConns: int32(min(p.cfg.PoolConns, 1000)), TenantConns: p.cfg.TenantConns, TenantQueue: p.cfg.TenantQueue,
-		LockTimeout: lockTimeout, TenantSetting: setting,
+		LockTimeout: lockTimeout, TenantSetting: setting, Tracer: p.tracer,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to the database as %s: %w", role, err)

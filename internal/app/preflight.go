@@ -18,7 +18,7 @@ func Preflight(ctx context.Context, cfg Config) error {
 	if _, err := newKeyring(cfg); err != nil {
 		return err
 	}
-	l, err := listen(ctx, cfg)
+	l, err := Listen(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -29,8 +29,8 @@ func newKeyring(cfg Config) (*token.Keyring, error) {
 	return token.New(token.Config{Secret: cfg.JWTSecret, PreviousSecret: cfg.JWTPrevious})
 }
 
-// listen opens the address of the HTTP API.
-func listen(ctx context.Context, cfg Config) (net.Listener, error) {
+// Listen opens the address of the HTTP API.
+func Listen(ctx context.Context, cfg Config) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(cfg.Host, strconv.Itoa(cfg.Port)))
 	switch {
 	case err == nil:

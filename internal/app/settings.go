@@ -28,6 +28,8 @@ type Config struct {
 	Modules      []string
 	Production   bool
 	LogLevel     string
+	LogFormat    string
+	Tracing      TracingConfig
 	AuthProvider string
 	JWTSecret    string
 	JWTPrevious  string
@@ -90,7 +92,10 @@ type SettingError struct{ Name, Problem string }
 func (e *SettingError) Error() string { return fmt.Sprintf("setting %s: %s", e.Name, e.Problem) }
 
 // Settings returns all settings, in the order of docs/settings.md.
-func Settings() []Setting {
+func Settings() []Setting { return slices.Concat(ownSettings(), tracingSettings()) }
+
+// ownSettings returns the settings that only ptd has.
+func ownSettings() []Setting {
 	return []Setting{
 		{Name: "DATABASE_URL", Doc: "Address of the database for `ptd serve`, through a connection pooler or direct. `ptd` replaces the user in it with the login role of each module. Required.", set: addressSetting(func(c *Config) *string { return &c.DatabaseURL })},
 		{Name: "DIRECT_URL", Doc: "Address of the database as its owner. Only `ptd migrate`, `ptd db:create-office` and `ptd db:provision-service-principals` use it.", set: addressSetting(func(c *Config) *string { return &c.DirectURL })},
@@ -104,8 +109,9 @@ func Settings() []Setting {
 			return nil
 		}},
 		{Name: "PT_MODULES", Default: "identity,tracker,catalog,wiki", Doc: "Modules that this process serves, separated by commas. Same as the flag `--modules`.", set: setModules},
-		{Name: "NODE_ENV", Default: "development", Doc: "`production` writes the log as JSON; any other value writes text.", set: func(c *Config, v string) error { c.Production = v == "production"; return nil }},
+		{Name: "NODE_ENV", Default: "development", Doc: "`production` writes the log as JSON unless `PT_LOG_FORMAT` sets another format.", set: func(c *Config, v string) error { c.Production = v == "production"; return nil }},
 		{Name: "PT_LOG_LEVEL", Default: "info", Doc: "Lowest level that is logged: debug, info, warn or error.", set: choiceSetting(func(c *Config) *string { return &c.LogLevel }, "debug", "info", "warn", "error")},
+		{Name: "PT_LOG_FORMAT", Doc: "Format of the log: `text` for people or `json` for programs. If not set, `text` on a terminal and `json` otherwise.", set: choiceSetting(func(c *Config) *string { return &c.LogFormat }, "text", "json")},
 		{Name: "AUTH_PROVIDER", Default: "local", Doc: "How people log in. `local` (email and password) is the only accepted value; `oidc` is reserved.", set: choiceSetting(func(c *Config) *string { return &c.AuthProvider }, "local")},
 		{Name: "API_KEY_JWT_SECRET", Secret: true, Doc: "Secret that signs and verifies tokens, at least 32 bytes, base64 or raw. Required.", set: textSetting(func(c *Config) *string { return &c.JWTSecret })},
 		{Name: "API_KEY_JWT_SECRET_PREVIOUS", Secret: true, Doc: "Second secret that verifies tokens and never signs them, for use during a rotation. At least 32 bytes and different from `API_KEY_JWT_SECRET`.", set: textSetting(func(c *Config) *string { return &c.JWTPrevious })},
@@ -175,7 +181,18 @@ func Settings() []Setting {
 // ReadConfig builds the configuration from an environment. getenv returns "" for
 // variables that are not set. The error is a *SettingError for the first invalid setting.
 func ReadConfig(getenv func(string) string) (Config, error) {
+	c, invalid := ReadSettings(getenv)
+	if len(invalid) > 0 {
+		return c, invalid[0]
+	}
+	return c, nil
+}
+
+// ReadSettings is ReadConfig for a caller that reports every invalid setting. An invalid
+// setting has its default in the configuration.
+func ReadSettings(getenv func(string) string) (Config, []*SettingError) {
 	c := Config{DuplicateCheck: true, AgentEnv: agentcmd.Environment(getenv)}
+	var invalid []*SettingError
 	for _, s := range Settings() {
 		v := getenv(s.Name)
 		if v == "" {
@@ -184,11 +201,18 @@ func ReadConfig(getenv func(string) string) (Config, error) {
 		if v == "" {
 			continue
 		}
+		next := c
+		err := s.set(&next, v)
 		if strings.ContainsRune(v, 0) {
-			return c, &SettingError{s.Name, "must not contain a NUL character"}
+			err = errors.New("must not contain a NUL character")
 		}
-		if err := s.set(&c, v); err != nil {
-			return c, &SettingError{s.Name, err.Error()}
+		if err == nil {
+			c = next
+			continue
+		}
+		invalid = append(invalid, &SettingError{s.Name, err.Error()})
+		if s.Default != "" {
+			_ = s.set(&c, s.Default) // a test checks that every default is valid
 		}
 	}
 	for id, rate := range c.ScoringTenants {
@@ -196,19 +220,26 @@ func ReadConfig(getenv func(string) string) (Config, error) {
 			c.ScoringTenants[id] = c.ScoringRate
 		}
 	}
-	switch {
-	case c.PolicyKey != "" && c.PolicyDir == "":
-		return c, &SettingError{"PT_POLICY_DIR", "must be set to the folder of the signed policies if PT_POLICY_KEY is set"}
-	case c.SMTPURL != "" && c.MailFrom == "":
-		return c, &SettingError{"PT_MAIL_FROM", "must be set to the sender of mail if PT_SMTP_URL is set"}
-	case c.SMTPURL != "" && c.PublicURL == "":
-		return c, &SettingError{"PT_PUBLIC_URL", "must be set if PT_SMTP_URL is set, because links in mail start with it"}
-	case c.CheckpointDir != "" && c.CheckpointKey == "":
-		return c, &SettingError{"PT_AUDIT_CHECKPOINT_KEY", "must be set if PT_AUDIT_CHECKPOINT_DIR is set; ptd audit keygen creates a key"}
-	case c.CheckpointKey != "" && c.CheckpointDir == "":
-		return c, &SettingError{"PT_AUDIT_CHECKPOINT_DIR", "must be set if PT_AUDIT_CHECKPOINT_KEY is set"}
+	return c, append(invalid, c.missing(invalid)...)
+}
+
+// missing returns the settings that other settings require. It does not report a setting that
+// is set and invalid.
+func (c Config) missing(invalid []*SettingError) []*SettingError {
+	var missing []*SettingError
+	require := func(name, value string, required bool, problem string) {
+		isInvalid := func(s *SettingError) bool { return s.Name == name }
+		if required && value == "" && !slices.ContainsFunc(invalid, isInvalid) {
+			missing = append(missing, &SettingError{name, problem})
+		}
 	}
-	return c, nil
+	missing = append(missing, c.Tracing.check()...)
+	require("PT_POLICY_DIR", c.PolicyDir, c.PolicyKey != "", "must be set to the folder of the signed policies if PT_POLICY_KEY is set")
+	require("PT_MAIL_FROM", c.MailFrom, c.SMTPURL != "", "must be set to the sender of mail if PT_SMTP_URL is set")
+	require("PT_PUBLIC_URL", c.PublicURL, c.SMTPURL != "", "must be set if PT_SMTP_URL is set, because links in mail start with it")
+	require("PT_AUDIT_CHECKPOINT_KEY", c.CheckpointKey, c.CheckpointDir != "", "must be set if PT_AUDIT_CHECKPOINT_DIR is set; ptd audit keygen creates a key")
+	require("PT_AUDIT_CHECKPOINT_DIR", c.CheckpointDir, c.CheckpointKey != "", "must be set if PT_AUDIT_CHECKPOINT_KEY is set")
+	return missing
 }
 
 func textSetting(field func(*Config) *string) func(*Config, string) error {

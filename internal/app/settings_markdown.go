@@ -41,6 +41,12 @@ Never put the settings marked *secret* into a command line or a repository.
 Create a secret with ` + "`openssl rand -base64 32`" + `.
 
 [Rotate the signing secret](operators.md#rotate-secrets) describes how to replace it without invalidating tokens.
+
+## Traces
+
+The settings whose names begin with ` + "`OTEL_`" + ` are those of the specification of OpenTelemetry. The table lists those of the exporter.
+Those of the SDK also apply: ` + "`OTEL_TRACES_SAMPLER`, `OTEL_TRACES_SAMPLER_ARG`, `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`" + ` and those that begin with ` + "`OTEL_BSP_`" + `. Client certificates are not supported.
+[Traces](operators.md#traces) describes what a trace contains.
 `)
 	return b.String()
 }

@@ -16,7 +16,7 @@ func TestClient_LinksNoServerPackages(t *testing.T) {
 	if slices.Contains(planned, "cmd/pt") {
 		return // TestPlanned_ContainsNoExistingPackage fails if it exists
 	}
-	banned := map[string][]string{"OPA": opa, "pgx": pgx, "gin": gin, "River": river, "jwx": jwx}
+	banned := map[string][]string{"OPA": opa, "pgx": pgx, "gin": gin, "River": river, "jwx": jwx, "OpenTelemetry": otel, "gRPC": {"google.golang.org/grpc"}}
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/pt")
 	cmd.Dir = r.root
 	out, err := cmd.CombinedOutput()

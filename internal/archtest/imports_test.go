@@ -12,6 +12,7 @@ var (
 	pgx   = []string{"github.com/jackc/pgx", "database/sql", "github.com/lib/pq"}
 	gin   = []string{"github.com/gin-gonic/gin"}
 	river = []string{"github.com/riverqueue/river"}
+	otel  = []string{"go.opentelemetry.io"}
 )
 
 // ban allows only some packages to import something.
@@ -47,6 +48,15 @@ var bans = []ban{
 	{
 		what: river, only: []string{"jobs", "internal/app", "internal/events", "internal/postgres"},
 		reason: "a job is a thin worker that calls a module's contract; modules do not know how jobs run",
+	},
+	{
+		what: otel, only: []string{"internal/telemetry"}, tests: true,
+		reason: "one package decides what a span contains: spans leave the process",
+	},
+	{
+		what:   []string{"text/template", "html/template"},
+		only:   nil,
+		reason: "a template calls methods by name, so the linker keeps every method of every type: ptd becomes a fifth larger",
 	},
 	{
 		what: []string{"unsafe"}, only: nil, tests: true,

@@ -61,20 +61,9 @@ func Checkpoint(ctx context.Context, pool *postgres.Pool, key, dir string, now t
 	if err != nil {
 		return fmt.Errorf("audit: checkpoint key: %w", err)
 	}
-	public, err := publicKey(key)
-	if err != nil {
-		return fmt.Errorf("audit: checkpoint key: %w", err)
-	}
-	names, err := checkpointNames(dir)
+	last, problems, err := CheckpointFolder{dir, key}.last(now)
 	if err != nil {
 		return err
-	}
-	var last []Signed
-	var problems []Problem
-	if len(names) > 0 {
-		if last, problems, err = readCheckpoints(dir, names[len(names)-1:], []string{public}, now); err != nil {
-			return err
-		}
 	}
 	var heads []head
 	err = snapshot(ctx, pool, func(tx postgres.Querier) error {

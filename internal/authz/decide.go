@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"parapet/internal/telemetry"
 )
 
 // inputKeys contains the keys of the access input. They are shared, because terms are
@@ -26,7 +28,9 @@ var inputKeys = struct {
 // denial with a reason ENGINE_…, and the error is not nil.
 func (e *Engine) Decide(ctx context.Context, in Input) (Decision, error) {
 	v := e.current.Load()
+	ctx, span := telemetry.StartChild(ctx, "decision")
 	decision, failed := e.decide(ctx, v, &in)
+	endDecision(span, in.Permission, in.Resource.Type, decision.Allow, failed)
 	decision.Revision = v.set.revision
 	if !decision.Hidden {
 		decision.Explained = v.set.explain(decision.Reasons)
@@ -40,6 +44,18 @@ func (e *Engine) Decide(ctx context.Context, in Input) (Decision, error) {
 		return decision, failed
 	}
 	return decision, nil
+}
+
+// endDecision ends the span of a decision. Its attributes are names from the program and the
+// policies; they contain no ids and no text of users.
+func endDecision(span telemetry.Span, name, resourceType string, allow bool, failed *failure) {
+	span.SetString("parapet.permission", name)
+	span.SetString("parapet.resource_type", resourceType)
+	span.SetBool("parapet.allow", allow)
+	if failed != nil {
+		span.SetString("error.type", failed.reason)
+	}
+	span.End(failed != nil)
 }
 
 func (e *Engine) decide(ctx context.Context, v *evaluator, in *Input) (Decision, *failure) {

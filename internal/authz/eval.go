@@ -11,6 +11,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/metrics"
 	"github.com/open-policy-agent/opa/v1/rego"
 	"github.com/open-policy-agent/opa/v1/topdown"
+
+	"parapet/internal/telemetry"
 )
 
 // failure is an evaluation without a result, with its reason code.
@@ -78,7 +80,9 @@ func (v *evaluator) eval(ctx context.Context, query *rego.PreparedEvalQuery, inp
 	}
 	sl := v.acquireSlot()
 	sl.options[0] = rego.EvalParsedInput(input)
+	started := time.Now()
 	results, err := query.Eval(ctx, sl.options[:]...)
+	telemetry.AddDecisionTime(ctx, time.Since(started))
 	v.releaseSlot(sl)
 	switch {
 	case err != nil && topdown.IsCancel(err):

@@ -4,14 +4,18 @@ import (
 	"context"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"parapet/internal/telemetry"
 )
 
 // Evaluate evaluates one of the special policy entry points. If the evaluation fails, the
 // verdict is a denial with a reason ENGINE_…, and the error is not nil.
 func (e *Engine) Evaluate(ctx context.Context, q CustomDecision) (Verdict, error) {
 	v := e.current.Load()
+	ctx, span := telemetry.StartChild(ctx, "decision")
 	input := q.document()
 	verdict, failed := v.evaluateCustom(ctx, q.entrypoint(), input)
+	endDecision(span, q.entrypoint(), "", verdict.Allow, failed)
 	verdict.Revision = v.set.revision
 	if !verdict.isHidden() {
 		verdict.Explained = v.set.explainVerdict(&verdict)

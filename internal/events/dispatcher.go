@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parapet/internal/postgres"
+	"parapet/internal/telemetry"
 )
 
 // Subscriber consumes events. Handle receives a batch in order, inside a
@@ -29,6 +30,8 @@ type Config struct {
 	Pool        *postgres.Pool
 	Subscribers []Subscriber
 	Log         *slog.Logger
+	// Tracer traces deliveries; nil if tracing is off.
+	Tracer *telemetry.Tracer
 	// Tick is how often the leader polls the outbox without a notification; 1 s if zero.
 	Tick time.Duration
 	// Batch is how many events are moved per transaction; 500 if zero.

@@ -15,6 +15,7 @@ import (
 
 	"parapet/internal/op"
 	"parapet/internal/postgres"
+	"parapet/internal/telemetry"
 )
 
 // queue holds one subscriber's deliveries.
@@ -260,6 +261,8 @@ func (q *queue) attempt(ctx context.Context, tx *postgres.Tx, due []delivery) er
 
 // handle calls the subscriber with a time limit. It returns a panic as an error.
 func (q *queue) handle(ctx context.Context, sp postgres.Querier, events []Event) (err error) {
+	ctx, span := q.startSpan(ctx, events)
+	defer func() { span.End(err != nil) }()
 	ctx, cancel := context.WithTimeout(ctx, q.cfg.HandleTimeout)
 	defer cancel()
 	defer func() {
@@ -271,6 +274,22 @@ func (q *queue) handle(ctx context.Context, sp postgres.Querier, events []Event)
 		}
 	}()
 	return q.subscriber.Handle(ctx, sp, slices.Clip(events))
+}
+
+// startSpan starts the span of one call of the subscriber.
+func (q *queue) startSpan(ctx context.Context, events []Event) (context.Context, telemetry.Span) {
+	ctx, span := q.cfg.Tracer.Start(ctx, "deliver events")
+	if span.IsRecording() {
+		span.SetString("parapet.subscriber", q.subscriber.Name)
+		span.SetString("parapet.event_type", events[0].Type)
+		span.SetInt("parapet.events", len(events))
+		if len(events) == 1 {
+			// The correlation id of an event is the id of the request that wrote it.
+			span.SetString("parapet.tenant", string(events[0].TenantID))
+			span.SetString("parapet.request_id", string(events[0].CorrelationID))
+		}
+	}
+	return ctx, span
 }
 
 // isolate delivers the events of a failed batch one by one. After the first failure of an

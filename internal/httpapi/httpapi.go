@@ -12,6 +12,7 @@ package httpapi
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -25,6 +26,7 @@ import (
 	"parapet/internal/fault"
 	"parapet/internal/op"
 	"parapet/internal/principal"
+	"parapet/internal/telemetry"
 )
 
 // Authenticator identifies the caller. Its errors are returned to the client: 401 for an
@@ -45,6 +47,11 @@ type Config struct {
 	Registry       *prometheus.Registry
 	Log            *slog.Logger
 	Version        string
+	// Tracer traces requests; nil if tracing is off.
+	Tracer *telemetry.Tracer
+	// Documents contains the pages of the documentation, which are public; nil if there are
+	// none.
+	Documents fs.FS
 }
 
 // API serves HTTP requests.
@@ -68,7 +75,7 @@ func New(cfg Config) (*API, error) {
 		return nil, err
 	}
 	e.Use(a.observe, secureHeaders)
-	e.NoRoute(func(c *gin.Context) { a.writeError(c, fault.NotFound("route")) })
+	e.NoRoute(a.noRoute)
 	e.NoMethod(func(c *gin.Context) {
 		a.writeError(c, &fault.Error{Code: fault.CodeMethodNotAllowed, Message: fmt.Sprintf("The method %s is not allowed for this path.", c.Request.Method)})
 	})
@@ -77,6 +84,9 @@ func New(cfg Config) (*API, error) {
 	}
 	return a, nil
 }
+
+// noRoute answers a request for a path that no route has.
+func (a *API) noRoute(c *gin.Context) { a.writeError(c, fault.NotFound("route")) }
 
 func (a *API) mount() error {
 	names := map[string]bool{}
@@ -100,8 +110,8 @@ func (a *API) mount() error {
 	a.engine.GET("/openapi.json", func(c *gin.Context) { c.Data(http.StatusOK, "application/json", text) })
 	a.engine.GET("/healthz", func(c *gin.Context) { c.Data(http.StatusOK, "application/json", []byte(`{"status":"ok"}`)) })
 	a.engine.GET("/readyz", a.ready)
-	a.engine.GET("/metrics", gin.WrapH(promhttp.HandlerFor(a.cfg.Registry, promhttp.HandlerOpts{})))
-	return nil
+	a.engine.GET("/metrics", gin.WrapH(promhttp.HandlerFor(a.cfg.Registry, promhttp.HandlerOpts{EnableOpenMetrics: true})))
+	return a.mountRoot()
 }
 
 // ginPath converts {name} to :name and {name...} to *name.

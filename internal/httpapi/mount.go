@@ -30,7 +30,7 @@ func (a *API) Mount(path, name string, h http.Handler) {
 				credentialErr = fault.Unauthorized()
 			}
 			if err = credentialErr; err == nil {
-				_, err = a.cfg.Auth.Authenticate(r.Context(), cred)
+				_, err = a.authenticate(c, cred)
 			}
 		}
 		if err != nil {

@@ -16,6 +16,8 @@ import (
 
 	"parapet/internal/fault"
 	"parapet/internal/op"
+	"parapet/internal/principal"
+	"parapet/internal/telemetry"
 	"parapet/internal/uid"
 )
 
@@ -24,6 +26,7 @@ const (
 	operationKey = "operation"
 	errorCodeKey = "errorCode"
 	abandonedKey = "abandoned"
+	principalKey = "principal"
 )
 
 // observe assigns the request id, serves the request, and writes its log line and metrics.
@@ -35,7 +38,9 @@ func (a *API) observe(c *gin.Context) {
 		IdempotencyKey: c.Request.Header.Get("Idempotency-Key"),
 	}
 	r.ClientAddr, r.Secure = a.clientAddress(c.Request)
-	c.Request = c.Request.WithContext(op.WithRequest(c.Request.Context(), r))
+	ctx, measured := telemetry.NewContext(op.WithRequest(c.Request.Context(), r))
+	ctx, span := a.cfg.Tracer.StartRequest(ctx, c.Request.Header, a.isFromTrustedProxy(c.Request))
+	c.Request = c.Request.WithContext(ctx)
 	c.Header("X-Request-Id", r.ID)
 	a.metrics.inFlight.Inc()
 	defer a.metrics.inFlight.Dec()
@@ -51,10 +56,12 @@ func (a *API) observe(c *gin.Context) {
 		}()
 		c.Next()
 	}()
-	a.record(c, r, time.Since(start))
+	a.record(c, r, span, time.Since(start), measured.DecisionTime())
 }
 
-func (a *API) record(c *gin.Context, r op.Request, took time.Duration) {
+// record writes the log line and the metrics of a request, and ends its span. deciding is how
+// long its policy evaluations took.
+func (a *API) record(c *gin.Context, r op.Request, span telemetry.Span, took, deciding time.Duration) {
 	name := c.GetString(operationKey)
 	if name == "" {
 		// Unknown routes share one series, so that clients cannot create new ones.
@@ -62,15 +69,29 @@ func (a *API) record(c *gin.Context, r op.Request, took time.Duration) {
 	}
 	status := c.Writer.Status()
 	a.metrics.requests.WithLabelValues(name, strconv.Itoa(status)).Inc()
-	a.metrics.seconds.WithLabelValues(name).Observe(took.Seconds())
+	traceID := span.TraceID()
+	observe(a.metrics.seconds.WithLabelValues(name), took, traceID)
+	if deciding > 0 {
+		observe(a.metrics.decisionSeconds, deciding, traceID)
+	}
 	level := slog.LevelInfo
 	if name == "-" && status < 400 {
 		// Probes and scrapes are frequent.
 		level = slog.LevelDebug
 	}
 	attrs := []slog.Attr{
-		slog.String("requestId", r.ID), slog.String("operation", name), slog.String("method", c.Request.Method),
-		slog.Int("status", status), slog.Int64("micros", took.Microseconds()), slog.String("client", r.ClientAddr),
+		slog.String("method", c.Request.Method), slog.String("path", loggedPath(c.Request)), slog.Int("status", status),
+		slog.Int64("micros", took.Microseconds()), slog.Int64("decisionMicros", deciding.Microseconds()),
+		slog.String("operation", name), slog.String("requestId", r.ID), slog.String("client", r.ClientAddr),
+	}
+	if traceID != "" {
+		attrs = append(attrs, slog.String("traceId", traceID))
+	}
+	caller, _ := c.Value(principalKey).(*principal.Principal)
+	if p := caller; p != nil {
+		credential := p.Credential()
+		attrs = append(attrs, slog.String("tenant", string(p.Tenant)), slog.String("subject", string(p.UserID)),
+			slog.String("credentialKind", credential.Kind), slog.String("credential", credential.ID))
 	}
 	if code := c.GetString(errorCodeKey); code != "" {
 		attrs = append(attrs, slog.String("code", code))
@@ -79,6 +100,74 @@ func (a *API) record(c *gin.Context, r op.Request, took time.Duration) {
 		attrs = append(attrs, slog.Bool("abandoned", true))
 	}
 	a.cfg.Log.LogAttrs(c.Request.Context(), level, "request", attrs...)
+	endRequestSpan(span, c, r, caller)
+}
+
+// observe adds a duration to a histogram. A sampled trace becomes its exemplar, which leads
+// from a slow bucket to an example.
+func observe(h prometheus.Observer, d time.Duration, traceID string) {
+	if e, ok := h.(prometheus.ExemplarObserver); ok && traceID != "" {
+		e.ObserveWithExemplar(d.Seconds(), prometheus.Labels{"trace_id": traceID})
+		return
+	}
+	h.Observe(d.Seconds())
+}
+
+// endRequestSpan describes the request in its span. It uses the pattern of the route and not
+// the path, which contains names that users chose.
+func endRequestSpan(span telemetry.Span, c *gin.Context, r op.Request, caller *principal.Principal) {
+	if !span.IsRecording() {
+		return
+	}
+	method, route := knownMethod(c.Request.Method), c.FullPath()
+	span.SetName(strings.TrimSpace(method + " " + route))
+	span.SetString("http.request.method", method)
+	span.SetString("http.route", route)
+	span.SetInt("http.response.status_code", c.Writer.Status())
+	span.SetString("parapet.operation", c.GetString(operationKey))
+	span.SetString("parapet.request_id", r.ID)
+	span.SetString("error.type", c.GetString(errorCodeKey))
+	if caller != nil {
+		span.SetString("parapet.tenant", string(caller.Tenant))
+	}
+	span.End(c.Writer.Status() >= http.StatusInternalServerError)
+}
+
+// knownMethod replaces a method that a client invented, as the semantic conventions of
+// OpenTelemetry require.
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return method
+	default:
+		return "_OTHER"
+	}
+}
+
+// Limits of the path in the log, in bytes: a client chooses its length. Ids are shorter than
+// maxLoggedSegment; a token that somebody put into a path by mistake is longer.
+const (
+	maxLoggedPath    = 256
+	maxLoggedSegment = 48
+)
+
+// loggedPath returns the path of the request as the client encoded it, without the query
+// string, which can contain what a user searched for. It omits long segments.
+func loggedPath(r *http.Request) string {
+	path := r.URL.EscapedPath()
+	if len(path) > maxLoggedSegment {
+		segments := strings.Split(path, "/")
+		for i, s := range segments {
+			if len(s) > maxLoggedSegment {
+				segments[i] = "…"
+			}
+		}
+		path = strings.Join(segments, "/")
+	}
+	if len(path) > maxLoggedPath {
+		return path[:maxLoggedPath] + "…"
+	}
+	return path
 }
 
 // requestID returns the client's request id if it is a UUID, otherwise a new one. Audit
@@ -116,6 +205,12 @@ func (a *API) clientAddress(r *http.Request) (string, bool) {
 	return host, secure
 }
 
+// isFromTrustedProxy reports whether a trusted proxy sent the request.
+func (a *API) isFromTrustedProxy(r *http.Request) bool {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	return err == nil && a.isTrustedProxy(host)
+}
+
 func (a *API) isTrustedProxy(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	if err != nil {
@@ -144,6 +239,8 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	inFlight prometheus.Gauge
+	// decisionSeconds has no label: the log line of a request has its operation.
+	decisionSeconds prometheus.Histogram
 }
 
 func newMetrics(reg *prometheus.Registry) *metrics {
@@ -159,6 +256,10 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 			Name: "parapet_http_requests_in_flight", Help: "Requests in progress.",
 		}),
 	}
-	reg.MustRegister(m.requests, m.seconds, m.inFlight)
+	m.decisionSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "parapet_request_decision_seconds", Help: "Time that a request spent in policy evaluations.",
+		Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .5},
+	})
+	reg.MustRegister(m.requests, m.seconds, m.inFlight, m.decisionSeconds)
 	return m
 }

@@ -28,7 +28,7 @@ func (a *API) newOperationHandler(b op.Bound) gin.HandlerFunc {
 			cred, err := readCredential(c.Request, b.Module)
 			var caller *principal.Principal
 			if err == nil {
-				caller, err = a.cfg.Auth.Authenticate(ctx, cred)
+				caller, err = a.authenticate(c, cred)
 			}
 			if err == nil && !cred.Bearer && b.Effect.Changes() {
 				err = checkSameOrigin(c.Request)
@@ -66,6 +66,16 @@ func (a *API) newOperationHandler(b op.Bound) gin.HandlerFunc {
 		}
 		a.writeResponse(c, b.Operation, out)
 	}
+}
+
+// authenticate returns the caller of a request and keeps it for the log line.
+func (a *API) authenticate(c *gin.Context, cred principal.Credential) (*principal.Principal, error) {
+	p, err := a.cfg.Auth.Authenticate(c.Request.Context(), cred)
+	if err != nil {
+		return nil, err
+	}
+	c.Set(principalKey, p)
+	return p, nil
 }
 
 // SessionResponse is implemented by responses that start or end a browser session. The token

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs programs that Go cannot provide: `setup.sh postgres`, `setup.sh cc`, `setup.sh make`.
+# Installs programs that Go cannot provide: `setup.sh postgres`, `setup.sh cc`, `setup.sh make`, `setup.sh promtool`.
 # It skips programs that are installed. It installs missing ones only as root on Debian and its derivatives;
 # elsewhere it prints what to install. It does not create or start a database cluster.
 set -euo pipefail
@@ -16,6 +16,8 @@ have_postgres() {
 }
 
 have_cc() { command -v cc >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1 || command -v clang >/dev/null 2>&1; }
+
+have_promtool() { command -v promtool >/dev/null 2>&1; }
 
 have_make() { command -v make >/dev/null 2>&1; }
 
@@ -49,6 +51,7 @@ for what in "$@"; do
     postgres) have_postgres || install_package PostgreSQL postgresql ;;
     cc) have_cc || install_package "a C compiler (the race detector needs one)" gcc ;;
     make) have_make || install_package make make ;;
-    *) echo "setup: unknown program $what (postgres, cc, make)" >&2; exit 64 ;;
+    promtool) have_promtool || install_package promtool prometheus ;;
+    *) echo "setup: unknown program $what (postgres, cc, make, promtool)" >&2; exit 64 ;;
   esac
 done
