@@ -44,8 +44,8 @@ Create a secret with ` + "`openssl rand -base64 32`" + `.
 
 ## Traces
 
-The settings whose names begin with ` + "`OTEL_`" + ` are those of the specification of OpenTelemetry. The table lists those of the exporter.
-Those of the SDK also apply: ` + "`OTEL_TRACES_SAMPLER`, `OTEL_TRACES_SAMPLER_ARG`, `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`" + ` and those that begin with ` + "`OTEL_BSP_`" + `. Client certificates are not supported.
+` + "`ptd` reads the settings whose names begin with `OTEL_`" + ` as the specification of OpenTelemetry defines them. The table lists those that turn traces on.
+The other standard settings also apply, for example ` + "`OTEL_TRACES_SAMPLER`, `OTEL_TRACES_SAMPLER_ARG`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`" + `.
 [Traces](operators.md#traces) describes what a trace contains.
 `)
 	return b.String()

@@ -3,9 +3,6 @@ package app
 import (
 	"errors"
 	"testing"
-	"time"
-
-	"parapet/internal/telemetry"
 )
 
 func TestReadConfig_StandardSettingsTurnTracesOn(t *testing.T) {
@@ -26,11 +23,8 @@ func TestReadConfig_StandardSettingsTurnTracesOn(t *testing.T) {
 		{"protocol", map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", endpoint: "http://localhost:4318"}, true, ""},
 		{"other exporter", map[string]string{"OTEL_TRACES_EXPORTER": "console"}, false, "OTEL_TRACES_EXPORTER"},
 		{"other protocol", map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", endpoint: "http://localhost:4317"}, true, "OTEL_EXPORTER_OTLP_PROTOCOL"},
-		{"other protocol for traces", map[string]string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc", endpoint: "http://localhost:4317"}, true, "OTEL_EXPORTER_OTLP_PROTOCOL"},
+		{"other protocol for traces", map[string]string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc", endpoint: "http://localhost:4317"}, true, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"},
 		{"other protocol without traces", map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, false, ""},
-		{"headers", map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "no-value"}, false, "OTEL_EXPORTER_OTLP_HEADERS"},
-		{"certificate", map[string]string{"OTEL_EXPORTER_OTLP_CERTIFICATE": "/does/not/exist"}, false, "OTEL_EXPORTER_OTLP_CERTIFICATE"},
-		{"compression", map[string]string{"OTEL_EXPORTER_OTLP_COMPRESSION": "zstd"}, false, "OTEL_EXPORTER_OTLP_COMPRESSION"},
 		{"endpoint without scheme", map[string]string{endpoint: "localhost:4317"}, false, endpoint},
 	} {
 		cfg, err := ReadConfig(func(name string) string { return c.environment[name] })
@@ -41,30 +35,5 @@ func TestReadConfig_StandardSettingsTurnTracesOn(t *testing.T) {
 		if cfg.Tracing.isEnabled() != c.enabled {
 			t.Errorf("%s: got traces %t, want %t", c.note, cfg.Tracing.isEnabled(), c.enabled)
 		}
-	}
-}
-
-func TestReadConfig_TracesSettingsOverrideThoseOfAllSignals(t *testing.T) {
-	t.Parallel()
-	environment := map[string]string{
-		"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector.example:4318/otlp/", "OTEL_EXPORTER_OTLP_HEADERS": "Authorization=Bearer%20secret, X-Team = one",
-		"OTEL_EXPORTER_OTLP_COMPRESSION": "gzip",
-	}
-	read := func() telemetry.Collector {
-		t.Helper()
-		cfg, err := ReadConfig(func(name string) string { return environment[name] })
-		if err != nil {
-			t.Fatal(err)
-		}
-		return cfg.Tracing.Collector
-	}
-	got := read()
-	if got.Endpoint != "http://collector.example:4318/otlp/v1/traces" || got.Headers["Authorization"] != "Bearer secret" || got.Headers["X-Team"] != "one" || !got.Gzip || got.Timeout != 10*time.Second {
-		t.Errorf("settings of all signals: got %+v", got)
-	}
-	environment["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"], environment["OTEL_EXPORTER_OTLP_TRACES_COMPRESSION"] = "https://traces.example/", "none"
-	environment["OTEL_EXPORTER_OTLP_TRACES_TIMEOUT"] = "500"
-	if got := read(); got.Endpoint != "https://traces.example/" || got.Gzip || got.Timeout != 500*time.Millisecond || got.Headers["X-Team"] != "one" {
-		t.Errorf("settings of traces: got %+v, want the endpoint, the compression and the timeout of traces", got)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -26,11 +26,11 @@ type Tracer struct {
 	tracer   trace.Tracer
 }
 
-// NewTracer returns a Tracer that sends sampled spans to the collector. The SDK of OpenTelemetry
-// reads the sampler, the limits and the attributes of the process from the standard OTEL_
-// variables of the process. Export errors go to log.
-func NewTracer(ctx context.Context, collector Collector, version string, log *slog.Logger) (*Tracer, error) {
-	exporter, err := otlptrace.New(ctx, newOTLPClient(collector))
+// NewTracer returns a Tracer that sends sampled spans over OTLP. The SDK of OpenTelemetry reads
+// the address, the sampler and everything else from the standard OTEL_ variables of the
+// process. Export errors go to log.
+func NewTracer(ctx context.Context, version string, log *slog.Logger) (*Tracer, error) {
+	exporter, err := otlptracehttp.New(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: exporter: %w", err)
 	}
