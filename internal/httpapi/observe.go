@@ -152,22 +152,26 @@ const (
 )
 
 // loggedPath returns the path of the request as the client encoded it, without the query
-// string, which can contain what a user searched for. It omits long segments.
+// string, which can contain what a user searched for. It omits long segments, and segments
+// with other characters than ids and keys have: they can be the address of a person or the
+// name of a project.
 func loggedPath(r *http.Request) string {
-	path := r.URL.EscapedPath()
-	if len(path) > maxLoggedSegment {
-		segments := strings.Split(path, "/")
-		for i, s := range segments {
-			if len(s) > maxLoggedSegment {
-				segments[i] = "…"
-			}
+	segments := strings.Split(r.URL.EscapedPath(), "/")
+	for i, s := range segments {
+		if len(s) > maxLoggedSegment || strings.ContainsFunc(s, isNameCharacter) {
+			segments[i] = "…"
 		}
-		path = strings.Join(segments, "/")
 	}
+	path := strings.Join(segments, "/")
 	if len(path) > maxLoggedPath {
 		return path[:maxLoggedPath] + "…"
 	}
 	return path
+}
+
+// isNameCharacter reports whether a character occurs in names but not in ids and keys.
+func isNameCharacter(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.:", r)
 }
 
 // requestID returns the client's request id if it is a UUID, otherwise a new one. Audit
