@@ -90,3 +90,12 @@ func readOnBehalf(v ast.Value) *OnBehalf {
 	}
 	return &OnBehalf{Delegation: text(o, "delegation"), Delegator: text(o, "delegator")}
 }
+
+// OwnFilter is like Filter, but ignores the delegations that the subject received. It is for
+// callers that do not check whether these delegations are still active.
+func (e *Engine) OwnFilter(ctx context.Context, permission string, actor *Subject, columns *Columns) (Filter, error) {
+	if actor == nil || len(actor.delegatedSubjects) == 0 {
+		return e.Filter(ctx, permission, actor, columns)
+	}
+	return e.Filter(ctx, permission, &Subject{term: actor.term, id: actor.id, tenant: actor.tenant, revision: actor.revision}, columns)
+}

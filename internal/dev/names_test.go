@@ -42,12 +42,15 @@ func TestServer_AcceptsNames(t *testing.T) {
 		s.want(200, `"slug":"acme"`, "GET", "/api/tenants/acme", admin, nil)
 		s.want(200, "multi-llm-review", "GET", "/api/users/multi-llm-review", admin, nil)
 	})
-	t.Run("a part of a name finds a project, but never deletes one", func(t *testing.T) {
+	t.Run("a part of a name finds a project, but never changes one", func(t *testing.T) {
 		s := &stage{Dev: s.Dev, t: t}
 		s.want(200, "Granite Quay", "GET", "/api/projects/quay", manager, nil)
 		s.want(409, `"candidates":[`, "GET", "/api/projects/granite", manager, nil)
-		s.want(404, "NOT_FOUND", "DELETE", "/api/projects/pier%20", admin, nil)
-		s.want(404, "NOT_FOUND", "DELETE", "/api/projects/ier", admin, nil)
+		s.want(404, "NOT_FOUND", "PATCH", "/api/projects/quay", manager, body{"description": "x"})
+		s.want(404, "NOT_FOUND", "DELETE", "/api/projects/quay", admin, nil)
+		s.want(201, "", "POST", "/api/projects", manager, body{"name": "GRAN", "prefix": "OTHER", "startDate": "2027-01-01"})
+		s.want(409, `"candidates":[`, "GET", "/api/projects/GRAN", manager, nil)
+		s.want(200, "", "PATCH", "/api/projects/OTHER", manager, body{"name": "Other"})
 	})
 	t.Run("names of hidden records are unknown", func(t *testing.T) {
 		s := &stage{Dev: s.Dev, t: t}
@@ -62,8 +65,11 @@ func TestServer_AcceptsNames(t *testing.T) {
 		guest := s.loginAs("guest@acme.example")
 		s.want(400, `"field":"assignee"`, "GET", tasks+"?assignee=admin@acme.example", guest, nil)
 	})
-	t.Run("a display name takes nobody's place", func(t *testing.T) {
+	t.Run("an address takes precedence over a display name, and is ambiguous if two members have it", func(t *testing.T) {
 		s := &stage{Dev: s.Dev, t: t}
+		s.want(204, "", "PUT", "/api/auth/email", s.loginAs("reviewer@acme.example"), body{"email": "project-manager@northwind.example", "currentPassword": decode[struct{ Password string }](t, answer{Body: s.credentials(t, "reviewer@acme.example")}).Password})
+		s.want(409, `"candidates":[`, "POST", tasks, manager, body{"title": "For the visitor", "assignee": "project-manager@northwind.example"})
+		s.want(400, `"field":"assignee"`, "POST", tasks, manager, body{"title": "T", "assignee": "nobody@acme.example"})
 		s.want(200, "", "PATCH", "/api/users/auditor@acme.example", admin, body{"displayName": "member@acme.example"})
 		made := decode[named](t, s.want(201, "", "POST", tasks, manager, body{"title": "For the member", "assignee": "member@acme.example"}))
 		if made.Assignee != string(s.user("acme", "member@acme.example")) {

@@ -148,20 +148,28 @@ func bind[In, Out any](m *Module, o op.Op[In, Out], guard func(*Call, context.Co
 		if !ok {
 			return nil, fmt.Errorf("executor: %s was called with %T", o.Name, in)
 		}
+		var sent op.Wire
+		if o.Effect.Changes() && op.RequestOf(ctx).IdempotencyKey != "" {
+			var err error
+			if sent, err = o.Write(typed); err != nil {
+				return nil, err
+			}
+		}
 		prepare := func(ctx context.Context, c *Call) error {
-			c.input = typed
+			c.input, c.sent = typed, sent
 			if guard != nil {
 				return guard(c, ctx)
 			}
 			return nil
 		}
-		if err := m.resolveNames(ctx, o.Operation, typed, prepare); err != nil {
+		names, err := m.resolveNames(ctx, o.Operation, typed, prepare)
+		if err != nil {
 			return nil, err
 		}
 		var out *Out
 		var last *Call
-		err := m.run(ctx, o.Operation, func(ctx context.Context, c *Call) error {
-			last = c
+		err = m.run(ctx, o.Operation, func(ctx context.Context, c *Call) error {
+			last, c.names = c, names
 			err := prepare(ctx, c)
 			if err == nil {
 				err = c.validateIdempotencyKey(ctx)
@@ -174,6 +182,7 @@ func bind[In, Out any](m *Module, o op.Op[In, Out], guard func(*Call, context.Co
 		if err != nil {
 			return nil, err
 		}
-		return out, m.addReferences(ctx, last, out)
+		m.addReferences(ctx, last, out)
+		return out, nil
 	}}
 }

@@ -45,6 +45,7 @@ type cacheInvalidator interface {
 type Engine interface {
 	authz.Decider
 	Revision() string
+	OwnFilter(ctx context.Context, permission string, actor *authz.Subject, columns *authz.Columns) (authz.Filter, error)
 	RecordList(actor *authz.Subject, permission, module, requestID string, f authz.Filter)
 }
 
@@ -119,6 +120,11 @@ type Call struct {
 	decidedResource *authz.Resource
 	// input is the request's input. A denial before anything is loaded names the record in it.
 	input any
+	// sent is what the client sent, before names were replaced by ids. It is set only for a
+	// change with an idempotency key.
+	sent op.Wire
+	// names are the ids that replaced the names in the input, in the order of its fields.
+	names []op.UUID
 	// delegatorID is the user whose delegation allowed the operation; empty if the
 	// caller's own permissions were sufficient.
 	delegatorID op.UUID

@@ -20,13 +20,17 @@ import (
 const MaxIdempotencyKey = 255
 
 const insertKeySQL = `
-INSERT INTO events.idempotency_keys (tenant_id, actor_id, operation, key, request_hash, created_at)
-VALUES (@tenant, @actor, @operation, @key, @hash, @now)
+INSERT INTO events.idempotency_keys (tenant_id, actor_id, operation, key, request_hash, names, created_at)
+VALUES (@tenant, @actor, @operation, @key, @hash, @names, @now)
 ON CONFLICT DO NOTHING`
 
 const selectReplySQL = `
 SELECT request_hash, response, resource FROM events.idempotency_keys
 WHERE tenant_id = @tenant AND actor_id = @actor AND operation = @operation AND key = @key`
+
+const selectNamesSQL = `
+SELECT request_hash, names FROM events.idempotency_keys
+WHERE tenant_id = @tenant AND actor_id = @actor AND operation = @operation AND key = @key AND names IS NOT NULL`
 
 const storeReplySQL = `
 UPDATE events.idempotency_keys SET response = @response, resource = @resource
@@ -65,23 +69,20 @@ func runIdempotent[In, Out any](ctx context.Context, c *Call, in *In, do func(co
 	if key == "" {
 		return do(ctx, c, in)
 	}
-	hash, err := c.requestHash(in, c.module.cfg.HashKey)
-	if err != nil {
-		return nil, err
-	}
+	hash := c.requestHash(c.module.cfg.HashKey)
 	args := func(more map[string]any) postgres.Args {
-		a := postgres.Args{"tenant": c.Tenant, "actor": c.Actor.UserID, "operation": c.operation.Name, "key": key}
+		a := c.keyArgs(key)
 		for k, v := range more {
 			a[k] = v
 		}
 		return a
 	}
-	tag, err := c.DB.Exec(ctx, insertKeySQL, args(map[string]any{"hash": hash, "now": c.Now}))
+	tag, err := c.DB.Exec(ctx, insertKeySQL, args(map[string]any{"hash": hash, "names": c.names, "now": c.Now}))
 	if err != nil {
 		return nil, err
 	}
 	if tag.RowsAffected() == 0 {
-		return replayStoredReply(ctx, c, in, hash, args(nil), authorize)
+		return replayStoredReply(ctx, c, in, args(nil), authorize)
 	}
 	out, err := do(ctx, c, in)
 	if err != nil {
@@ -101,7 +102,7 @@ func runIdempotent[In, Out any](ctx context.Context, c *Call, in *In, do func(co
 	return out, err
 }
 
-func replayStoredReply[In, Out any](ctx context.Context, c *Call, in *In, hash string, args postgres.Args,
+func replayStoredReply[In, Out any](ctx context.Context, c *Call, in *In, args postgres.Args,
 	authorize func(ctx context.Context, c *Call, in *In, out *Out, previous *authz.Resource) error,
 ) (*Out, error) {
 	var stored string
@@ -109,13 +110,7 @@ func replayStoredReply[In, Out any](ctx context.Context, c *Call, in *In, hash s
 	if err := c.DB.QueryRow(ctx, selectReplySQL, args).Scan(&stored, &response, &resource); err != nil {
 		return nil, err
 	}
-	if stored != hash && c.module.cfg.PreviousHashKey != nil {
-		var err error
-		if hash, err = c.requestHash(in, c.module.cfg.PreviousHashKey); err != nil {
-			return nil, err
-		}
-	}
-	if stored != hash {
+	if !c.hasHash(stored) {
 		return nil, fault.Conflict("The idempotency key was already used for a different request, or with a credential of a different kind, roles or caveats. Use a new key.")
 	}
 	var out Out
@@ -135,17 +130,41 @@ func replayStoredReply[In, Out any](ctx context.Context, c *Call, in *In, hash s
 	return &out, nil
 }
 
+// keyArgs are the arguments that identify an idempotency key of the caller.
+func (c *Call) keyArgs(key string) postgres.Args {
+	return postgres.Args{"tenant": c.Tenant, "actor": c.Actor.UserID, "operation": c.operation.Name, "key": key}
+}
+
+// storedNames returns the ids that the names in the request stood for when the same request
+// was carried out before. It returns nil if it was not.
+func (c *Call) storedNames(ctx context.Context) ([]op.UUID, error) {
+	key := op.RequestOf(ctx).IdempotencyKey
+	if key == "" || !c.operation.Effect.Changes() {
+		return nil, nil
+	}
+	var stored string
+	var names []op.UUID
+	err := c.DB.QueryRow(ctx, selectNamesSQL, c.keyArgs(key)).Scan(&stored, &names)
+	if postgres.IsNoRows(err) || (err == nil && !c.hasHash(stored)) {
+		return nil, nil
+	}
+	return names, err
+}
+
+// hasHash reports whether a stored hash is that of this request, with the current or the
+// previous key.
+func (c *Call) hasHash(stored string) bool {
+	previous := c.module.cfg.PreviousHashKey
+	return stored == c.requestHash(c.module.cfg.HashKey) || (previous != nil && stored == c.requestHash(previous))
+}
+
 // requestHash returns a hash of what the client sent and of the narrowing of its
 // credential. An absent field and a null field give different hashes. The hash is keyed,
 // because the input may contain a password that could be guessed from a plain hash.
-func (c *Call) requestHash(in any, key []byte) (string, error) {
-	wire, err := c.operation.Write(in)
-	if err != nil {
-		return "", err
-	}
+func (c *Call) requestHash(key []byte) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(c.Actor.Subject.Narrowing() + "\n"))
-	mac.Write([]byte(wire.Method + " " + wire.Target + "\n"))
-	mac.Write(wire.Body)
-	return hex.EncodeToString(mac.Sum(nil)), nil
+	mac.Write([]byte(c.sent.Method + " " + c.sent.Target + "\n"))
+	mac.Write(c.sent.Body)
+	return hex.EncodeToString(mac.Sum(nil))
 }

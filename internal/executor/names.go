@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -45,9 +46,10 @@ type NamedRecords struct {
 	// Match is the SQL condition for the records with a name. $2 and the following
 	// arguments are what Parse returns. It is empty if only ids identify the records.
 	Match string
-	// Part is the SQL condition for the records with $2 in their names. They count only if
-	// no record matches and the operation does not delete. Empty means none.
-	Part string
+	// PartialMatch is the SQL condition for the records with $2 in their names. They count
+	// only if no record matches and the operation only reads: text must not end up in the
+	// wrong record because the right one is hidden. Empty means none.
+	PartialMatch string
 	// Rank is an SQL expression for the records that match. If several records match, those with the lowest rank
 	// count. Empty means that all matches are equal.
 	Rank string
@@ -69,34 +71,47 @@ func (c *Call) reader(pool *postgres.Pool) postgres.Querier {
 	return pool.Read(string(c.Tenant), nil)
 }
 
-// resolveNames replaces the names in an input by ids. It runs before the operation's
-// transaction, so no transaction waits for a connection of another pool. prepare runs
-// first: a caller who may not use the operation learns nothing about names.
-func (m *Module) resolveNames(ctx context.Context, o *op.Operation, in any, prepare func(context.Context, *Call) error) error {
-	hasNames := false
+// resolveNames replaces the names in an input by ids, and returns the ids in the order of
+// the fields. It runs before the operation's transaction, so no transaction waits for a
+// connection of another pool. prepare runs first: a caller who may not use the operation
+// learns nothing about names.
+func (m *Module) resolveNames(ctx context.Context, o *op.Operation, in any, prepare func(context.Context, *Call) error) ([]op.UUID, error) {
+	var fields []*op.UUID
 	err := o.VisitNames(in, func(_ op.Field, kind op.Kind, id *op.UUID) error {
 		if p := principal.FromContext(ctx); p != nil && kind == op.KindPerson && strings.EqualFold(string(*id), "me") {
 			*id = p.UserID
 		} else {
-			hasNames = true
+			fields = append(fields, id)
 		}
 		return nil
 	})
-	if err != nil || !hasNames {
-		return err
+	if err != nil || len(fields) == 0 {
+		return nil, err
 	}
-	return m.runIn(ctx, o, false, func(ctx context.Context, c *Call) error {
+	var ids []op.UUID
+	err = m.runIn(ctx, o, false, func(ctx context.Context, c *Call) error {
+		ids = nil // of an attempt with outdated grants
 		if err := prepare(ctx, c); err != nil {
 			return err
 		}
+		var err error
+		if ids, err = c.storedNames(ctx); err != nil || len(ids) == len(fields) {
+			return err
+		}
+		ids = nil
 		return o.VisitNames(in, func(f op.Field, kind op.Kind, id *op.UUID) error {
 			found, err := c.find(ctx, f, kind, string(*id))
-			if err == nil {
-				*id = found
-			}
+			ids = append(ids, found)
 			return err
 		})
 	})
+	if err != nil {
+		return nil, err
+	}
+	for i, id := range ids {
+		*fields[i] = id
+	}
+	return ids, nil
 }
 
 // find returns the id of the only record with the name.
@@ -121,7 +136,7 @@ func (c *Call) find(ctx context.Context, f op.Field, kind op.Kind, name string) 
 	case f.Source == op.FromPath:
 		return "", fault.NotFound(string(kind))
 	default:
-		return "", fault.Validation(f.Name, fmt.Sprintf("The field %s names no %s that you can read: %s. Use an id, %s.", f.Name, kind, strconv.Quote(name), kind.Names()))
+		return "", fault.Validation(f.Name, fmt.Sprintf("The field %s matches no %s that you can read: %s. Use an id, %s.", f.Name, kind, strconv.Quote(name), kind.Names()))
 	}
 }
 
@@ -131,19 +146,28 @@ func (r *NamedRecords) find(ctx context.Context, c *Call, pool *postgres.Pool, n
 	if r.Parse != nil {
 		args = r.Parse(name)
 	}
-	filter, err := c.Filter(ctx, r.Permission, r.Columns)
+	filter, err := r.filter(ctx, c)
 	if err != nil || args == nil {
 		return nil, err
 	}
 	args = append([]any{c.Tenant}, args...)
 	match, rank := r.Match, cmp.Or(r.Rank, "1")
-	if r.Part != "" && c.operation.Effect != op.Destroy {
-		match, rank = match+` OR `+r.Part, `CASE WHEN `+match+` THEN `+rank+` END NULLS LAST`
+	if r.PartialMatch != "" && c.operation.Effect == op.Read {
+		match, rank = match+` OR `+r.PartialMatch, `CASE WHEN `+match+` THEN `+rank+` END NULLS LAST`
 	}
 	visible := r.visible(c, filter, &args)
 	sql := `SELECT id, key, name, email FROM (SELECT ` + r.columns() + `, rank() OVER (ORDER BY ` + rank + `) AS rank
 FROM ` + r.From + ` AND (` + match + `) AND ` + visible + `) found WHERE rank = 1 ORDER BY name, id LIMIT ` + strconv.Itoa(maxCandidates+1)
 	return postgres.Collect[op.Reference](ctx, c.reader(pool), sql, args...)
+}
+
+// filter returns the condition for the records that the policies allow to read. A module
+// that does not check whether delegations are still active ignores them.
+func (r *NamedRecords) filter(ctx context.Context, c *Call) (authz.Filter, error) {
+	if c.module.cfg.Delegations == nil {
+		return c.module.cfg.Engine.OwnFilter(ctx, r.Permission, c.Actor.Subject, r.Columns)
+	}
+	return c.Filter(ctx, r.Permission, r.Columns)
 }
 
 // visible returns the condition for the records that the caller may read, and appends its
@@ -175,7 +199,7 @@ func (n *Names) describe(ctx context.Context, c *Call, ids map[op.Kind][]op.UUID
 		if ids[r.Kind] == nil {
 			continue
 		}
-		filter, err := c.Filter(ctx, r.Permission, r.Columns)
+		filter, err := r.filter(ctx, c)
 		if err != nil {
 			return nil, err
 		}
@@ -187,14 +211,18 @@ func (n *Names) describe(ctx context.Context, c *Call, ids map[op.Kind][]op.UUID
 	return postgres.Collect[op.Reference](ctx, c.reader(n.Pool), strings.Join(parts, "\nUNION ALL\n"), args...)
 }
 
+// lookupTimeout limits the lookup of names for an output.
+const lookupTimeout = 2 * time.Second
+
 // addReferences adds the references to an output: one query for each module whose
 // records the output mentions. It runs after the commit, so it sees the new records and
-// holds no locks. A failure does not fail a change that is already committed.
-func (m *Module) addReferences(ctx context.Context, c *Call, out any) error {
+// holds no locks. If the lookup fails, the output has no references: the operation itself
+// has succeeded.
+func (m *Module) addReferences(ctx context.Context, c *Call, out any) {
 	wanted := make([]map[op.Kind][]op.UUID, len(m.cfg.Names))
 	seen := map[op.UUID]bool{}
 	c.operation.VisitReferences(out, func(kind op.Kind, id op.UUID, _ **op.Reference) {
-		i := slices.IndexFunc(m.cfg.Names, func(n Names) bool { return n.knows(kind) })
+		i := slices.IndexFunc(m.cfg.Names, func(n Names) bool { return n.hasKind(kind) })
 		if i < 0 || seen[id] {
 			return
 		}
@@ -205,15 +233,12 @@ func (m *Module) addReferences(ctx context.Context, c *Call, out any) error {
 		wanted[i][kind] = append(wanted[i][kind], id)
 	})
 	if len(seen) == 0 {
-		return nil
+		return
 	}
 	found, err := m.describe(ctx, c, wanted)
 	if err != nil {
-		if c.operation.Effect.Changes() {
-			m.cfg.Log.WarnContext(ctx, "references are missing in a response", slog.String("operation", c.operation.Name), slog.Any("error", err))
-			return nil
-		}
-		return postgres.MapError(err)
+		m.cfg.Log.WarnContext(ctx, "references are missing in a response", slog.String("operation", c.operation.Name), slog.Any("error", err))
+		return
 	}
 	c.operation.VisitReferences(out, func(_ op.Kind, id op.UUID, reference **op.Reference) {
 		switch r, ok := found[id]; {
@@ -223,16 +248,15 @@ func (m *Module) addReferences(ctx context.Context, c *Call, out any) error {
 			*reference = &op.Reference{ID: id, Name: op.Redacted}
 		}
 	})
-	return nil
 }
 
-func (n *Names) knows(kind op.Kind) bool {
+func (n *Names) hasKind(kind op.Kind) bool {
 	return slices.ContainsFunc(n.Records, func(r NamedRecords) bool { return r.Kind == kind })
 }
 
 // describe asks each module for the references that are wanted from it, all at once.
 func (m *Module) describe(ctx context.Context, c *Call, wanted []map[op.Kind][]op.UUID) (map[op.UUID]*op.Reference, error) {
-	ctx, cancel := m.withTimeout(ctx, c.operation)
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	c.DB, c.Tx = m.cfg.Pool.Read(string(c.Tenant), nil), nil
 	results := make([][]op.Reference, len(wanted))

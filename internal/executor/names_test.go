@@ -82,9 +82,9 @@ func newNamesFixture(t *testing.T) *namesFixture {
 		Module: "tracker", Pool: pool, Engine: h.engine, Principals: h, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
 		Names: []executor.Names{{Pool: pool, Records: []executor.NamedRecords{{
 			Kind: op.KindProject, Permission: "projects.read", ID: "p.id", Key: "p.prefix", Name: "p.name", From: `projects.projects p WHERE p.tenant_id = $1`,
-			Columns: authz.NewColumns(map[string]authz.Column{"resource.tenant": authz.UUID("p.tenant_id"), "resource.classification": authz.Text("p.classification")}),
-			Match:   `p.prefix = upper($2) OR p.sort_name = lower($2)`, Rank: `CASE WHEN p.prefix = upper($2) THEN 1 ELSE 2 END`,
-			Part: `position(lower($2) IN p.sort_name) > 0`,
+			Columns:      authz.NewColumns(map[string]authz.Column{"resource.tenant": authz.UUID("p.tenant_id"), "resource.classification": authz.Text("p.classification")}),
+			Match:        `p.prefix = upper($2) OR p.sort_name = lower($2)`,
+			PartialMatch: `position(lower($2) IN p.sort_name) > 0`,
 		}}}},
 	})
 	return h
@@ -173,13 +173,14 @@ func TestExecutor_ResolvesNames(t *testing.T) {
 		code   fault.Code
 	}{
 		{"ONE", op.Write, one, ""},
-		{"one", op.Write, one, ""}, // the prefix counts before the part of the name "One pier"
+		{"one", op.Read, one, ""}, // the prefix counts before the part of the name "One pier"
 		{"granite", op.Destroy, one, ""},
 		{"pier", op.Destroy, pier, ""},
-		{"ranit", op.Write, one, ""},
-		{"ranit", op.Destroy, "", fault.CodeValidation}, // a deletion needs the whole name
+		{"ranit", op.Read, one, ""},
+		{"ranit", op.Write, "", fault.CodeValidation}, // a change needs the whole name
+		{"ranit", op.Destroy, "", fault.CodeValidation},
 		{"twin", op.Write, "", fault.CodeConflict},
-		{"i", op.Write, "", fault.CodeConflict},
+		{"i", op.Read, "", fault.CodeConflict},
 		{"SEC", op.Write, "", fault.CodeValidation},
 		{"vault", op.Write, "", fault.CodeValidation},
 		{"nosuch", op.Write, "", fault.CodeValidation},
@@ -211,5 +212,67 @@ func TestExecutor_ResolvesNamesOnlyForPermittedCallers(t *testing.T) {
 	}
 	if n := h.sent.queries("projects.projects"); n != 0 {
 		t.Errorf("got %d queries for names, want none", n)
+	}
+}
+
+// A repetition of a change with an idempotency key uses the ids of the first time: the change
+// itself may have renamed or deleted the record.
+func TestExecutor_RepeatedChange_KeepsTheIDsOfItsNames(t *testing.T) {
+	t.Parallel()
+	h := newNamesFixture(t)
+	one := h.addProject("ONE", "Granite", "UNCLASSIFIED")
+	call := func(name op.UUID) (any, error) {
+		return h.moveBoat(op.Write).Call(h.callerContext("k1"), &boatIn{name})
+	}
+	if out, err := call("granite"); err != nil || out.(*boat).ProjectID != one {
+		t.Fatalf("first request: got %v, %v", out, err)
+	}
+	h.exec(`UPDATE projects.projects SET name = 'Renamed' WHERE id = $1`, one)
+	for _, other := range []func(){func() {}, func() { h.addProject("TWO", "Granite", "UNCLASSIFIED") }} {
+		other()
+		if out, err := call("granite"); err != nil || out.(*boat).ProjectID != one || out.(*boat).Project.Name != "Renamed" {
+			t.Errorf("repetition: got %+v, %v, want the first response with the current name", out, err)
+		}
+	}
+	if _, err := call("two"); !fault.HasCode(err, fault.CodeConflict) {
+		t.Errorf("another request with the key: got %v, want CONFLICT", err)
+	}
+}
+
+// An operation succeeds even if the names for its output cannot be looked up.
+func TestExecutor_WhenLookupFails_OmitsReferences(t *testing.T) {
+	t.Parallel()
+	h := newNamesFixture(t)
+	one := h.addProject("ONE", "Granite", "UNCLASSIFIED")
+	h.exec(`ALTER TABLE projects.projects RENAME TO moved`)
+	for _, b := range []op.Bound{h.listBoats(one), h.moveBoat(op.Write)} {
+		var in any = &struct{}{}
+		if b.Effect == op.Write {
+			in = &boatIn{one}
+		}
+		out, err := b.Call(h.callerContext(""), in)
+		if err != nil {
+			t.Errorf("%s: got error %v, want none", b.Name, err)
+			continue
+		}
+		if page, ok := out.(*op.Page[boat]); ok {
+			out = &page.Items[0]
+		}
+		if r := out.(*boat); r.ProjectID != one || r.Project != nil {
+			t.Errorf("%s: got %+v, want the id without a reference", b.Name, r)
+		}
+	}
+}
+
+// Names are resolved again when the caller's grants have changed in the meantime.
+func TestExecutor_ResolvesNamesWithCurrentGrants(t *testing.T) {
+	t.Parallel()
+	h := newNamesFixture(t)
+	h.addProject("ONE", "Granite", "UNCLASSIFIED")
+	ctx := h.callerContext("")
+	h.permissions = []string{"task.update"}
+	h.exec(`UPDATE identity.tenants SET grants_revision = grants_revision + 1 WHERE id = $1`, h.tenant)
+	if out, err := h.moveBoat(op.Write).Call(ctx, &boatIn{"granite"}); !fault.HasCode(err, fault.CodeValidation) {
+		t.Errorf("without projects.read: got %v, %v, want VALIDATION", out, err)
 	}
 }

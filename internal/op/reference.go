@@ -175,13 +175,16 @@ func ReferenceName(id string) string {
 	case kind == KindScope:
 		return "scopeRecord"
 	case id == "epicId":
-		return "epicTask" // epic is the older, longer form
+		return "epicTask" // the field epic exists already and has more fields
 	case hasSuffix:
 		return base
 	default:
 		return id + "User"
 	}
 }
+
+// AcceptsName reports whether inputs accept a name in place of an id with this field name.
+func AcceptsName(id string) bool { return kindsByField()[id].Names() != "" }
 
 // elementType returns the type without pointers and slices.
 func elementType(t reflect.Type) reflect.Type {

@@ -13,7 +13,7 @@ func Names(pool *postgres.Pool) executor.Names {
 		{
 			Kind: op.KindProject, Permission: contract.PermProjectsRead, Columns: projectColumns,
 			ID: "p.id", Key: "p.prefix", Name: "p.name", From: `projects.projects p WHERE p.tenant_id = $1`,
-			Match: `p.prefix = upper($2) OR p.sort_name = lower($2)`, Part: `position(lower($2) IN p.sort_name) > 0`, Rank: `CASE WHEN p.prefix = upper($2) THEN 1 ELSE 2 END`,
+			Match: `p.prefix = upper($2) OR p.sort_name = lower($2)`, PartialMatch: `position(lower($2) IN p.sort_name) > 0`,
 		},
 		{
 			Kind: op.KindTask, Permission: contract.PermTasksRead, Columns: taskColumns,
@@ -30,7 +30,7 @@ func Names(pool *postgres.Pool) executor.Names {
 		{
 			Kind: op.KindInitiative, Permission: contract.PermInitiativesRead, Columns: initiativeColumns,
 			ID: "i.id", Name: "i.name", From: `projects.initiatives i WHERE i.tenant_id = $1`,
-			Match: `i.sort_name = lower($2)`, Part: `position(lower($2) IN i.sort_name) > 0`,
+			Match: `i.sort_name = lower($2)`, PartialMatch: `position(lower($2) IN i.sort_name) > 0`,
 		},
 		{
 			Kind: op.KindStage, Permission: contract.PermStagesRead, Columns: projectColumns,
