@@ -29,8 +29,7 @@ func (r *renderer) document(o *op.Operation, n *node) {
 }
 
 // withNames returns a copy of a value in which the name of a record replaces its id, if the
-// response has a reference with the name next to the id. A reader needs no ids: every tool
-// also accepts the names.
+// response has a reference with the name next to the id and the tools accept it as input.
 func (r *renderer) withNames(path string, n *node) *node {
 	switch n.kind {
 	case '[':
@@ -45,7 +44,7 @@ func (r *renderer) withNames(path string, n *node) *node {
 		for _, name := range n.names {
 			reference := op.ReferenceName(name)
 			m := n.members[reference]
-			if m == nil || m.member("name") == nil || m.member("id") == nil {
+			if m == nil || m.member("name") == nil || m.member("id") == nil || !op.AcceptsName(name) {
 				named.set(name, r.withNames(join(path, name), n.members[name]))
 				continue
 			}
@@ -61,19 +60,18 @@ func (r *renderer) withNames(path string, n *node) *node {
 	}
 }
 
-// referenceText returns the key and the name of a reference, and the address of a person:
-// "APOLLO-17 Write the flight plan" or "Lin Chen (lin@acme.example)". It returns the id for
-// a record that the caller may not read.
+// referenceText returns what a tool accepts in place of the id, and the name: "APOLLO-17: Write
+// the flight plan" or "lin@acme.example: Lin Chen". It returns the id for a record that the
+// caller may not read.
 func referenceText(n *node) string {
 	text := n.member("name").lineText()
 	if text == op.Redacted {
 		return n.member("id").lineText()
 	}
-	if key := n.member("key"); key != nil {
-		text = key.lineText() + " " + text
-	}
-	if email := n.member("email"); email != nil {
-		text += " (" + email.lineText() + ")"
+	for _, name := range []string{"key", "email"} {
+		if m := n.member(name); m != nil {
+			return m.lineText() + ": " + text
+		}
 	}
 	return text
 }
