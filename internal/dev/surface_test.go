@@ -39,7 +39,7 @@ func startDevWith(t testing.TB, more map[string]string, log slog.Handler) *Dev {
 	t.Helper()
 	c := seededDatabase.New(t)
 	settings := c.Settings()
-	settings["PT_DRAIN_SECONDS"] = "5"
+	settings["PT_DRAIN_SECONDS"] = "30"
 	// A slow machine must not fail the tests that have no timeout as their subject.
 	settings["PT_LOCK_TIMEOUT_MS"], settings["PT_REQUEST_TIMEOUT_SECONDS"] = "30000", "35"
 	maps.Copy(settings, more)
