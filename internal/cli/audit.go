@@ -24,7 +24,7 @@ func newListAuditEntriesCmd(inv *invocation) *cobra.Command {
 			{name: "When", value: func(e *identity.AuditEntry) string { return formatTime(e.CreatedAt) }},
 			{name: "Action", value: func(e *identity.AuditEntry) string { return e.Action }},
 			{name: "Record", value: func(e *identity.AuditEntry) string { return e.ResourceType + " " + e.ResourceID }},
-			{name: "Actor", value: func(e *identity.AuditEntry) string { return personName(e.Actor, e.ActorID) }},
+			{name: "Actor", value: func(e *identity.AuditEntry) string { return personAddress(e.Actor, e.ActorID) }},
 			{name: "Credential", value: func(e *identity.AuditEntry) string { return e.CredentialKind }},
 			{name: "Credential ID", value: func(e *identity.AuditEntry) string { return string(e.CredentialID) }},
 		},

@@ -54,8 +54,8 @@ var delegationTable = table[tracker.Delegation]{
 	emptyText: "No delegations.", flex: 4,
 	columns: []column[tracker.Delegation]{
 		{name: "State", value: func(g *tracker.Delegation) string { return g.State }},
-		{name: "Delegator", value: func(g *tracker.Delegation) string { return personName(g.DelegatorUser, g.DelegatorID) }},
-		{name: "Delegate", value: func(g *tracker.Delegation) string { return personName(g.DelegateUser, g.DelegateID) }},
+		{name: "Delegator", value: func(g *tracker.Delegation) string { return personAddress(g.DelegatorUser, g.DelegatorID) }},
+		{name: "Delegate", value: func(g *tracker.Delegation) string { return personAddress(g.DelegateUser, g.DelegateID) }},
 		{name: "Scope", value: delegationScope},
 		{name: "Permissions", value: func(g *tracker.Delegation) string { return strings.Join(g.Permissions, ", ") }},
 		{name: "Until", value: func(g *tracker.Delegation) string { return formatTime(g.Until) }},
@@ -70,14 +70,14 @@ func delegationScope(g *tracker.Delegation) string {
 func showDelegation(d *markdown.Doc, g *tracker.Delegation) {
 	d.Heading(1, "Delegation: "+g.State)
 	d.Field("ID", string(g.ID))
-	d.Field("Delegator", personName(g.DelegatorUser, g.DelegatorID))
-	d.Field("Delegate", personName(g.DelegateUser, g.DelegateID))
+	d.Field("Delegator", personAddress(g.DelegatorUser, g.DelegatorID))
+	d.Field("Delegate", personAddress(g.DelegateUser, g.DelegateID))
 	d.Field("Scope", delegationScope(g))
 	d.Field("Permissions", strings.Join(g.Permissions, ", "))
 	d.Field("From", formatTime(g.From))
 	d.Field("Until", formatTime(g.Until))
-	d.Field("Created", formatTime(g.CreatedAt)+" by "+personName(g.CreatedByUser, g.CreatedBy))
+	d.Field("Created", formatTime(g.CreatedAt)+" by "+personAddress(g.CreatedByUser, g.CreatedBy))
 	if g.RevokedAt != nil {
-		d.Field("Revoked", formatTime(*g.RevokedAt)+" by "+personName(g.RevokedByUser, g.RevokedBy))
+		d.Field("Revoked", formatTime(*g.RevokedAt)+" by "+personAddress(g.RevokedByUser, g.RevokedBy))
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,8 +15,8 @@ import (
 )
 
 // projectHelp is the last paragraph of the help of every command that takes a project.
-const projectHelp = `To name a project, use its ID, its task-key prefix, its name, a unique part of its
-name, or the path of a repository that is bound to it. If you name no project, pt uses
+const projectHelp = `To name a project, use its ID, its task-key prefix, its name, or the path of a
+repository that is bound to it; to read, also a unique part of its name. If you name no project, pt uses
 PT_PROJECT, else the prefix of the task key, else the project to which the current
 directory is bound (pt bind-repo).`
 
@@ -172,24 +173,38 @@ func (a *argument) find(ctx context.Context, c *client.Client) (op.UUID, string,
 		if err != nil {
 			return "", "", err
 		}
-		return i.ID, i.Name, nil
+		return i.ID, i.Name, a.checkWhole(i.Name)
 	case hintStage, hintGate, hintDeliverable, hintField:
 		all, err := a.candidates(ctx, c)
 		if err != nil {
 			return "", "", err
 		}
-		return matchCandidate(a.name, a.hint, all)
+		id, name, err := matchCandidate(a.name, a.hint, all)
+		if err == nil && !slices.ContainsFunc(all, func(c candidate) bool { return c.id == id && c.position == a.hint }) {
+			err = a.checkWhole(name)
+		}
+		return id, name, err
 	default:
 		p, err := a.findProject(ctx, c)
 		if err != nil {
 			return "", "", err
 		}
-		return p.ID, p.Name + " (" + p.Prefix + ")", nil
+		if a.directoryHints == nil && repo.Address(a.hint) == "" {
+			err = a.checkWhole(p.Name, p.Prefix)
+		}
+		return p.ID, p.Name + " (" + p.Prefix + ")", err
 	}
 }
 
-// projectID returns the project of the input. It is already resolved, because the
-// project comes before the records in it.
+// checkWhole returns an error if the command deletes and the hint is only a part of a name.
+func (a *argument) checkWhole(names ...string) error {
+	if !a.lookUp || slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, a.hint) }) {
+		return nil
+	}
+	return usagef("%q is only a part of the name %q; a command that deletes needs the whole name or the ID", a.hint, names[0])
+}
+
+// projectID returns the project of the input: its id, or a name that the server accepts.
 func (a *argument) projectID() op.UUID {
 	return op.UUID(a.in.FieldByName("ProjectID").String())
 }

@@ -7,12 +7,22 @@ import (
 )
 
 // personName returns the name of a person for a table or a detail line. Without a
-// reference, as from an older server, it returns the id.
+// reference, as from an older server, and for a person that the caller may not read, it
+// returns the id.
 func personName(r *op.Reference, id op.UUID) string {
-	if r == nil {
+	if r == nil || r.Name == op.Redacted {
 		return string(id)
 	}
 	return firstNonEmpty(r.Name, r.Email, string(id))
+}
+
+// personAddress returns the address of a person, which two people never share, unlike a
+// name. Without one, it returns the id.
+func personAddress(r *op.Reference, id op.UUID) string {
+	if r == nil {
+		return string(id)
+	}
+	return firstNonEmpty(r.Email, string(id))
 }
 
 // recordName returns the name of a record, with its key if it has one: "APOLLO-17 Write

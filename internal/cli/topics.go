@@ -92,18 +92,20 @@ repeat the command. details.idempotencyKey is the key that was sent.`
 
 const namesTopic = `How to identify a record in a command.
 
-  project      ID, task-key prefix, name or part of the name, or the path or URL of a
-               repository that is bound to the project
+  project      ID, task-key prefix or name, or the path or URL of a repository that is
+               bound to the project
   task         key (APOLLO-17) or ID
   issue        key (ISS-4) or ID
-  initiative   ID, name or part of the name
+  initiative, role, organisation
+               ID or name
   stage, gate, custom field, deliverable
                ID, name or part of the name, within the project; a stage also by its
                position in the pipeline
-  user         ID (pt list-people)
+  person       ID, me, email address, integration key or display name
 
-Names are not case-sensitive. If a name matches several records, pt lists them and
-exits with code 5. An ID needs no lookup.
+Names are not case-sensitive. Commands that read also accept a part of the name of a
+project or an initiative. Commands that delete need the whole name of a record. If a name matches several records, pt lists them and
+exits with code 5.
 
 If you name no project, pt uses the first of these:
 
