@@ -12,7 +12,7 @@ import (
 )
 
 // initiativeHelp is the last paragraph of the help of commands that take an initiative.
-const initiativeHelp = `To name an initiative, use its ID, its name or a unique part of its name.`
+const initiativeHelp = `To name an initiative, use its ID or its name; to read, also a unique part of its name.`
 
 func newInitiativeCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{

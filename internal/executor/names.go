@@ -50,8 +50,8 @@ type NamedRecords struct {
 	// only if no record matches and the operation only reads: text must not end up in the
 	// wrong record because the right one is hidden. Empty means none.
 	PartialMatch string
-	// Rank is an SQL expression for the records that match. If several records match, those with the lowest rank
-	// count. Empty means that all matches are equal.
+	// Rank is an SQL expression for the records that match. If several records match, those
+	// with the lowest rank count. Empty means that all matches are equal.
 	Rank string
 	// Parse converts a name to the arguments of Match, or returns nil if it is none. If
 	// Parse itself is nil, $2 is the name.
