@@ -57,6 +57,7 @@ type App struct {
 	tracker       *tracker.Service
 	api           *httpapi.API
 	operations    []op.Bound
+	names         executor.NameCache
 	listener      net.Listener
 	registry      *prometheus.Registry
 	// checkpoints counts the attempts to sign a checkpoint, by result.
@@ -226,7 +227,7 @@ func intOrZero(n *int) int {
 func (a *App) newExecutor(module string, pool *postgres.Pool, delegations executor.Delegations, names []executor.Names) *executor.Module {
 	return executor.New(executor.Config{
 		Module: module, Pool: pool, Engine: a.engine, Principals: a.checker, Clock: clock.System{}, Log: a.log, HashKey: deriveHashKey(a.cfg.JWTSecret), PreviousHashKey: deriveHashKey(a.cfg.JWTPrevious),
-		Delegations: delegations, Timeout: a.cfg.RequestTimeout, Names: names,
+		Delegations: delegations, Timeout: a.cfg.RequestTimeout, Names: names, NameCache: &a.names,
 	})
 }
 

@@ -11,6 +11,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,6 +74,8 @@ type Config struct {
 	// Names are the names of the records of all modules, for names in place of ids in
 	// inputs and for references in outputs.
 	Names []Names
+	// NameCache is shared by the modules of a process; nil gives the module its own.
+	NameCache *NameCache
 }
 
 // Delegations reads the active delegations of a user.
@@ -90,6 +93,7 @@ type Module struct {
 	cfg Config
 	// contextSQL checks the tenant context; it is sent with every statement.
 	contextSQL string
+	names      *NameCache
 }
 
 // New returns the executor of a module.
@@ -98,7 +102,7 @@ func New(cfg Config) *Module {
 	if cfg.Delegations != nil {
 		fingerprint = cfg.Delegations.FingerprintSQL()
 	}
-	return &Module{cfg: cfg, contextSQL: `SELECT c.*, (` + fingerprint + `) FROM (` + TenantContextSQL + `) c`}
+	return &Module{cfg: cfg, names: cmp.Or(cfg.NameCache, &NameCache{}), contextSQL: `SELECT c.*, (` + fingerprint + `) FROM (` + TenantContextSQL + `) c`}
 }
 
 // Call is one execution of an operation. Handlers receive it.
@@ -302,6 +306,7 @@ func (m *Module) change(ctx context.Context, c *Call, found *tenantState, f func
 
 // invalidateCaches drops the cached data of this process that the call has changed.
 func (c *Call) invalidateCaches() {
+	c.module.names.changed(c.auditEntries)
 	if cache, ok := c.module.cfg.Principals.(cacheInvalidator); ok {
 		for _, n := range c.auditEntries {
 			cache.Invalidate(n.ResourceType, op.UUID(n.ResourceID))

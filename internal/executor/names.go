@@ -221,27 +221,42 @@ const lookupTimeout = 2 * time.Second
 func (m *Module) addReferences(ctx context.Context, c *Call, out any) {
 	wanted := make([]map[op.Kind][]op.UUID, len(m.cfg.Names))
 	seen := map[op.UUID]bool{}
+	known := map[op.UUID]*op.Reference{}
+	cached := map[op.UUID]bool{}
+	missing := false
 	c.operation.VisitReferences(out, func(kind op.Kind, id op.UUID, _ **op.Reference) {
 		i := slices.IndexFunc(m.cfg.Names, func(n Names) bool { return n.hasKind(kind) })
 		if i < 0 || seen[id] {
 			return
 		}
-		seen[id] = true
+		seen[id], cached[id] = true, isCached(kind)
+		if cached[id] {
+			if r := m.names.get(c.Actor.Subject, id, c.Now); r != nil {
+				known[id] = r
+				return
+			}
+		}
+		missing = true
 		if wanted[i] == nil {
 			wanted[i] = map[op.Kind][]op.UUID{}
 		}
 		wanted[i][kind] = append(wanted[i][kind], id)
 	})
-	if len(seen) == 0 {
-		return
-	}
-	found, err := m.describe(ctx, c, wanted)
-	if err != nil {
-		m.cfg.Log.WarnContext(ctx, "references are missing in a response", slog.String("operation", c.operation.Name), slog.Any("error", err))
-		return
+	if missing {
+		found, err := m.describe(ctx, c, wanted)
+		if err != nil {
+			m.cfg.Log.WarnContext(ctx, "references are missing in a response", slog.String("operation", c.operation.Name), slog.Any("error", err))
+			return
+		}
+		for id, r := range found {
+			known[id] = r
+			if cached[id] {
+				m.names.put(c.Actor.Subject, r, c.Now)
+			}
+		}
 	}
 	c.operation.VisitReferences(out, func(_ op.Kind, id op.UUID, reference **op.Reference) {
-		switch r, ok := found[id]; {
+		switch r, ok := known[id]; {
 		case ok:
 			*reference = r
 		case seen[id]:

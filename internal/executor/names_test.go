@@ -264,6 +264,52 @@ func TestExecutor_WhenLookupFails_OmitsReferences(t *testing.T) {
 	}
 }
 
+// The same subject gets the names of a project from the cache until the project changes; a
+// subject with other grants does not.
+func TestExecutor_CachesNamesPerSubject(t *testing.T) {
+	t.Parallel()
+	h := newNamesFixture(t)
+	one := h.addProject("ONE", "Granite", "UNCLASSIFIED")
+	ctx := h.callerContext("")
+	read := func(ctx context.Context) string {
+		t.Helper()
+		out, err := h.listBoats(one).Call(ctx, &struct{}{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.(*op.Page[boat]).Items[0].Project.Name
+	}
+	for range 3 {
+		if name := read(ctx); name != "Granite" {
+			t.Errorf("got the name %s, want Granite", name)
+		}
+	}
+	if n := h.sent.queries("projects.projects"); n != 1 {
+		t.Errorf("three reads: got %d queries for the name, want 1", n)
+	}
+	h.permissions = []string{"tasks.read"}
+	if name := read(h.callerContext("")); name != op.Redacted {
+		t.Errorf("without projects.read: got the name %s, want %s", name, op.Redacted)
+	}
+	h.permissions = []string{"tasks.read", "task.update", "projects.read"}
+	h.exec(`UPDATE projects.projects SET name = 'Renamed' WHERE id = $1`, one)
+	rename := executor.Handle(h.module, changeRecord(), executor.Handler[thingIn, thingOut, string]{
+		Load: func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
+			return "", h.resource(in), nil
+		},
+		Do: func(_ context.Context, c *executor.Call, _ *thingIn, _ string) (*thingOut, error) {
+			c.Record(executor.AuditEntry{Action: "project.updated", ResourceType: "project", ResourceID: string(one)})
+			return &thingOut{}, nil
+		},
+	})
+	if _, err := rename.Call(h.callerContext(""), &thingIn{"plain"}); err != nil {
+		t.Fatal(err)
+	}
+	if name := read(ctx); name != "Renamed" {
+		t.Errorf("after a change of the project: got the name %s, want Renamed", name)
+	}
+}
+
 // Names are resolved again when the caller's grants have changed in the meantime.
 func TestExecutor_ResolvesNamesWithCurrentGrants(t *testing.T) {
 	t.Parallel()
