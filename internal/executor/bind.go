@@ -158,9 +158,11 @@ func bind[In, Out any](m *Module, o op.Op[In, Out], guard func(*Call, context.Co
 		prepare := func(ctx context.Context, c *Call) error {
 			c.input, c.sent = typed, sent
 			if guard != nil {
-				return guard(c, ctx)
+				if err := guard(c, ctx); err != nil {
+					return err
+				}
 			}
-			return nil
+			return c.validateIdempotencyKey(ctx)
 		}
 		names, err := m.resolveNames(ctx, o.Operation, typed, prepare)
 		if err != nil {
@@ -171,9 +173,6 @@ func bind[In, Out any](m *Module, o op.Op[In, Out], guard func(*Call, context.Co
 		err = m.run(ctx, o.Operation, func(ctx context.Context, c *Call) error {
 			last, c.names = c, names
 			err := prepare(ctx, c)
-			if err == nil {
-				err = c.validateIdempotencyKey(ctx)
-			}
 			if err == nil {
 				out, err = do(ctx, c, typed)
 			}

@@ -234,6 +234,10 @@ func TestExecutor_RepeatedChange_KeepsTheIDsOfItsNames(t *testing.T) {
 			t.Errorf("repetition: got %+v, %v, want the first response with the current name", out, err)
 		}
 	}
+	_, err := h.moveBoat(op.Write).Call(h.callerContext("\xff\xfe"), &boatIn{"granite"})
+	if f := fault.From(err); err == nil || f.Code != fault.CodeValidation || f.Field != "Idempotency-Key" {
+		t.Errorf("invalid key: got %v, want VALIDATION for the field Idempotency-Key", err)
+	}
 	if _, err := call("two"); !fault.HasCode(err, fault.CodeConflict) {
 		t.Errorf("another request with the key: got %v, want CONFLICT", err)
 	}
