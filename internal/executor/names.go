@@ -220,29 +220,26 @@ const lookupTimeout = 2 * time.Second
 // has succeeded.
 func (m *Module) addReferences(ctx context.Context, c *Call, out any) {
 	wanted := make([]map[op.Kind][]op.UUID, len(m.cfg.Names))
-	seen := map[op.UUID]bool{}
+	kinds := map[op.UUID]op.Kind{}
 	known := map[op.UUID]*op.Reference{}
-	cached := map[op.UUID]bool{}
-	missing := false
 	c.operation.VisitReferences(out, func(kind op.Kind, id op.UUID, _ **op.Reference) {
 		i := slices.IndexFunc(m.cfg.Names, func(n Names) bool { return n.hasKind(kind) })
-		if i < 0 || seen[id] {
+		if i < 0 || kinds[id] != "" {
 			return
 		}
-		seen[id], cached[id] = true, isCached(kind)
-		if cached[id] {
+		kinds[id] = kind
+		if isCached(kind) {
 			if r := m.names.get(c.Actor.Subject, id, c.Now); r != nil {
 				known[id] = r
 				return
 			}
 		}
-		missing = true
 		if wanted[i] == nil {
 			wanted[i] = map[op.Kind][]op.UUID{}
 		}
 		wanted[i][kind] = append(wanted[i][kind], id)
 	})
-	if missing {
+	if len(known) < len(kinds) {
 		found, err := m.describe(ctx, c, wanted)
 		if err != nil {
 			m.cfg.Log.WarnContext(ctx, "references are missing in a response", slog.String("operation", c.operation.Name), slog.Any("error", err))
@@ -250,7 +247,7 @@ func (m *Module) addReferences(ctx context.Context, c *Call, out any) {
 		}
 		for id, r := range found {
 			known[id] = r
-			if cached[id] {
+			if isCached(kinds[id]) {
 				m.names.put(c.Actor.Subject, r, c.Now)
 			}
 		}
@@ -259,7 +256,7 @@ func (m *Module) addReferences(ctx context.Context, c *Call, out any) {
 		switch r, ok := known[id]; {
 		case ok:
 			*reference = r
-		case seen[id]:
+		case kinds[id] != "":
 			*reference = &op.Reference{ID: id, Name: op.Redacted}
 		}
 	})
