@@ -23,7 +23,7 @@ func main() {
 	}
 }
 
-// write writes the document. The version 0.0.0 stands for the version of the server.
+// write encodes the document as JSON. The version 0.0.0 stands for the version of the server.
 func write(w io.Writer) error {
 	doc, err := op.OpenAPI("Parapet", "0.0.0", slices.Concat(identity.Operations(), tracker.Operations()))
 	if err != nil {
