@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,6 +28,11 @@ func inputSchema(o *op.Operation) (json.RawMessage, error) {
 		if f.Type.Kind() != reflect.Struct {
 			dropNull(s.Properties[f.Name])
 		}
+		// The limit for the length of a key or an opaque cursor does not help a model to write
+		// one. The service checks it.
+		if f.Source == op.FromPath || f.Name == "cursor" {
+			s.Properties[f.Name].MaxLength = nil
+		}
 	}
 	return json.Marshal(s)
 }
@@ -43,17 +49,34 @@ func dropNull(s *jsonschema.Schema) {
 
 // outputSchema returns a short form of the operation's output schema. It contains the types
 // of the response's members, for a list those of its items. Descriptions, nested schemas and
-// references are in the OpenAPI document. The schema allows additional members.
+// references are in the OpenAPI document. Only the schema of a tool that reads a single record
+// contains its optional members: the schemas of lists and changes omit those with a single
+// value. The schema allows additional members.
 func outputSchema(o *op.Operation) (json.RawMessage, error) {
 	s, err := o.OutputSchema()
 	if err != nil {
 		return nil, err
 	}
-	depth := 1
-	if isPage(o.Out) {
-		depth = 3
+	switch {
+	case isPage(o.Out):
+		dropOptional(s.Properties["items"].Items)
+		return json.Marshal(shallowSchema(s, 3))
+	case o.Effect.Changes():
+		dropOptional(s)
 	}
-	return json.Marshal(shallowSchema(s, depth))
+	return json.Marshal(shallowSchema(s, 1))
+}
+
+// dropOptional removes the optional members with a single value from the schema of an
+// object.
+func dropOptional(s *jsonschema.Schema) {
+	dropReferences(s)
+	for name, p := range s.Properties {
+		if !slices.Contains(s.Required, name) && p.Properties == nil && p.Items == nil {
+			delete(s.Properties, name)
+		}
+	}
+	s.PropertyOrder = slices.DeleteFunc(s.PropertyOrder, func(name string) bool { return s.Properties[name] == nil })
 }
 
 // shallowSchema returns a schema with only types, down to depth levels.
@@ -65,19 +88,10 @@ func shallowSchema(s *jsonschema.Schema, depth int) *jsonschema.Schema {
 	if depth == 0 {
 		return short
 	}
+	dropReferences(s)
 	short.Items = shallowSchema(s.Items, depth-1)
 	short.PropertyOrder = s.PropertyOrder
-	references := map[string]bool{}
-	for name := range s.Properties {
-		if r := s.Properties[op.ReferenceName(name)]; r != nil && r.Properties["name"] != nil {
-			references[op.ReferenceName(name)] = true
-		}
-	}
-	short.PropertyOrder = slices.DeleteFunc(slices.Clone(short.PropertyOrder), func(name string) bool { return references[name] })
 	for name, p := range s.Properties {
-		if references[name] {
-			continue
-		}
 		if short.Properties == nil {
 			short.Properties = map[string]*jsonschema.Schema{}
 		}
@@ -93,6 +107,18 @@ func shallowSchema(s *jsonschema.Schema, depth int) *jsonschema.Schema {
 		short.Properties[name] = m
 	}
 	return short
+}
+
+// dropReferences removes the references next to ids from the schema of an object.
+func dropReferences(s *jsonschema.Schema) {
+	references := map[string]bool{}
+	for name := range s.Properties {
+		if r := s.Properties[op.ReferenceName(name)]; r != nil && r.Properties["name"] != nil {
+			references[op.ReferenceName(name)] = true
+		}
+	}
+	maps.DeleteFunc(s.Properties, func(name string, _ *jsonschema.Schema) bool { return references[name] })
+	s.PropertyOrder = slices.DeleteFunc(s.PropertyOrder, func(name string) bool { return references[name] })
 }
 
 // isPage reports whether an output type is a page of a list.

@@ -22,8 +22,8 @@ type Lease struct {
 // ClaimNextReadyIn is the input of ClaimNextReady.
 type ClaimNextReadyIn struct {
 	ProjectID    op.UUID `path:"projectId" format:"uuid" doc:"The project."`
-	Agent        string  `json:"agent" maxLength:"320" doc:"The email or id of an active synthetic agent of the tenant: the task is assigned to this agent. Requires tasks.update.any. Default: the caller."`
-	LeaseSeconds int     `json:"leaseSeconds" minimum:"0" maximum:"86400" doc:"Duration of the lease. When it expires without being extended, the task returns to the ready set. Absent or 0: no lease; the assignment does not expire."`
+	Agent        string  `json:"agent" maxLength:"320" doc:"The email or id of the active synthetic agent to assign the task to. Requires tasks.update.any. Default: the caller."`
+	LeaseSeconds int     `json:"leaseSeconds" minimum:"0" maximum:"86400" doc:"Duration of the lease. When it expires, the task returns to the ready set; keep-claim extends it. Absent or 0: no lease; the assignment does not expire."`
 }
 
 // ClaimNextReadyOut is the result of ClaimNextReady.

@@ -48,8 +48,8 @@ type MarkAwaitingDecisionIn struct {
 	ProjectID op.UUID  `path:"projectId" format:"uuid" doc:"The project."`
 	Task      string   `path:"task" maxLength:"64" doc:"The task's key or id."`
 	Question  string   `json:"question" required:"true" maxLength:"4000" doc:"The question to decide."`
-	Options   []string `json:"options" maxLength:"10" doc:"The answers to choose from: at most 10, each of 1 to 500 characters after trimming. If absent or empty, the answer is free text."`
-	Agent     string   `json:"agent" maxLength:"320" doc:"The id or email address of the synthetic agent to raise the request as. Requires tasks.update.any; the agent must be ACTIVE and assignable in this project. Default: the caller."`
+	Options   []string `json:"options" maxLength:"10" doc:"The answers to choose from, each of 1 to 500 characters. If absent or empty, the answer is free text."`
+	Agent     string   `json:"agent" maxLength:"320" doc:"The email or id of the active synthetic agent to raise the request as, one assignable in this project. Requires tasks.update.any. Default: the caller."`
 	SessionID string   `json:"sessionId" maxLength:"200" doc:"The session id to record with the request. Informational. Grants no access."`
 }
 
@@ -60,7 +60,7 @@ var MarkAwaitingDecision = op.New[MarkAwaitingDecisionIn, DecisionRequest](op.Sp
 	Name: "mark-awaiting-decision", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/decision-requests", Permission: PermTasksRead, Grant: PermTaskUpdate, Effect: op.Write,
 	Summary: "Raise a decision request on a task.",
 	Description: "The caller, or the named agent, must be the task's assignee, and the task's status must be of the category IN_PROGRESS. " +
-		"Requires task.update, or tasks.update.any to act for an agent. Does not change the task's status or assignee. If the task already has an open request, that request is returned.",
+		"Requires task.update, or tasks.update.any to act for an agent. Does not change the task's status or assignee. If the task already has an open request, returns it.",
 })
 
 // ListDecisionRequestsIn is the input of ListDecisionRequests.
@@ -123,5 +123,5 @@ type WaitDecisionIn struct {
 var WaitDecision = op.New[WaitDecisionIn, DecisionRequest](op.Spec{
 	Name: "wait-decision", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/tasks/{task}/decision-requests/{requestId}/wait", Permission: PermTasksRead, Effect: op.Read,
 	Summary:     "Wait until a decision request is answered or cancelled.",
-	Description: "Long poll: returns as soon as the request is answered or cancelled, immediately if it already is. Returns the open request after the timeout or when the server shuts down; call again then.",
+	Description: "Returns as soon as the request is answered or cancelled, immediately if it already is. Returns the open request after the timeout or when the server shuts down; call again then.",
 })

@@ -89,7 +89,7 @@ type ListIssuesIn struct {
 	Severity  string  `query:"severity" enum:"CRITICAL|HIGH|MEDIUM|LOW" doc:"Only issues of this severity."`
 	Status    string  `query:"status" enum:"OPEN|IN_PROGRESS|CLOSED|RESOLVED|REOPENED" doc:"Only issues with this status."`
 	Assignee  op.UUID `query:"assignee" format:"uuid" doc:"Only issues assigned to this user."`
-	Search    string  `query:"search" maxLength:"200" empty:"true" doc:"An issue key or search words. Each word matches the start of a word in title or description; a word of three or more characters also matches anywhere in the title. Supports OR, -word and quoted whole words."`
+	Search    string  `query:"search" maxLength:"200" empty:"true" doc:"An issue key or search words. Each word matches the start of a word in title or description, or a part of the title. Supports OR, -word and quoted whole words."`
 	Limit     int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"The maximum number of issues to return."`
 	Cursor    string  `query:"cursor" doc:"The nextCursor of the previous page."`
 }

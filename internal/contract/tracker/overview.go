@@ -53,5 +53,5 @@ type StatusCount struct {
 var GetProjectOverview = op.New[GetProjectIn, ProjectOverview](op.Spec{
 	Name: "get-project-overview", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/overview", Permission: PermStagesRead, Effect: op.Read,
 	Summary:     "Show a project's stages, statuses, estimate scale and counts.",
-	Description: "A caller with stages.read but not projects.read gets id, name, scale and stages, with reduced: true. A caller with projects.read but not stages.read gets everything except the stages, with stagesOmitted: true.",
+	Description: "Without projects.read, returns only id, name, scale and stages, with reduced: true. Without stages.read, returns no stages, with stagesOmitted: true.",
 })

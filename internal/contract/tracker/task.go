@@ -92,12 +92,12 @@ type DuplicateCandidate struct {
 type ListTasksIn struct {
 	ProjectID        op.UUID `path:"projectId" format:"uuid" doc:"The project."`
 	Status           string  `query:"status" maxLength:"50" doc:"Only tasks with this status of the project."`
-	Search           string  `query:"search" maxLength:"200" empty:"true" doc:"A task key or search words. Each word matches the start of a word in title or description, or, with 3 or more characters, anywhere in the title. Supports OR, -word and quoted whole words."`
+	Search           string  `query:"search" maxLength:"200" empty:"true" doc:"A task key or search words. Each word matches the start of a word in title or description, or a part of the title. Supports OR, -word and quoted whole words."`
 	Assignee         op.UUID `query:"assignee" format:"uuid" doc:"Only tasks assigned to this user."`
 	EpicID           op.UUID `query:"epicId" format:"uuid" doc:"Only children of this epic within the project."`
 	IssueType        string  `query:"issueType" enum:"TASK|EPIC|BUG|FEATURE|CHORE" doc:"Only tasks of this kind."`
 	Priority         string  `query:"priority" enum:"URGENT|HIGH|MEDIUM|LOW" doc:"Only tasks of this priority."`
-	Ready            bool    `query:"ready" doc:"Only the ready set: tasks to do that are not blocked, have no open decision request, are not epics, and are unassigned or assigned to the caller. Ordered by priority, due date and age."`
+	Ready            bool    `query:"ready" doc:"Only the ready set: tasks to do that are not blocked, have no open decision request, are no epics, and are unassigned or assigned to the caller. Ordered by priority, due date and age."`
 	Review           bool    `query:"review" doc:"Only the review queue: tasks with a status of the category REVIEW, most urgent first. Not allowed with ready."`
 	AwaitingDecision bool    `query:"awaitingDecision" doc:"Only tasks with an open decision request, oldest request first. Not allowed with ready or review."`
 	Limit            int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"The maximum number of tasks to return."`
@@ -116,14 +116,14 @@ type CreateTaskIn struct {
 	ProjectID      op.UUID  `path:"projectId" format:"uuid" doc:"The project."`
 	Title          string   `json:"title" required:"true" maxLength:"500" doc:"The task's title."`
 	Description    string   `json:"description" maxLength:"100000" doc:"The task's description, Markdown."`
-	Status         string   `json:"status" maxLength:"50" doc:"One of the project's statuses. Default: TODO, or the first status of the category TODO if the project has no status of that name."`
+	Status         string   `json:"status" maxLength:"50" doc:"One of the project's statuses. Default: TODO, or else the first status of the category TODO."`
 	IssueType      string   `json:"issueType" enum:"TASK|EPIC|BUG|FEATURE|CHORE" default:"TASK" doc:"The kind of work."`
 	Priority       string   `json:"priority" enum:"URGENT|HIGH|MEDIUM|LOW" default:"MEDIUM" doc:"The priority."`
 	Progress       int      `json:"progress" minimum:"0" maximum:"100" doc:"Progress in percent. Done tasks always have 100."`
 	Assignee       op.UUID  `json:"assignee" format:"uuid" doc:"The user to assign: an active member of the tenant with clearance for the project."`
 	DueDate        op.Date  `json:"dueDate" format:"date" doc:"The due date."`
 	EpicID         op.UUID  `json:"epicId" format:"uuid" doc:"The epic that the task belongs to, in any project of the tenant that the caller can read."`
-	ParentTaskID   op.UUID  `json:"parentTaskId" format:"uuid" doc:"The task of the same project that this is a sub-task of. Sub-tasks cannot have sub-tasks."`
+	ParentTaskID   op.UUID  `json:"parentTaskId" format:"uuid" doc:"The task of the same project that this is a sub-task of; not a sub-task itself."`
 	InitiativeID   op.UUID  `json:"initiativeId" format:"uuid" doc:"The initiative that an epic is tagged with; may differ from its project's initiative."`
 	EstimatePoints *float64 `json:"estimatePoints" doc:"The estimate, one of the values of the project's story-point scale."`
 	Labels         []string `json:"labels" maxLength:"50" doc:"The labels, each of 1 to 50 characters."`
@@ -134,7 +134,7 @@ type CreateTaskIn struct {
 var CreateTask = op.New[CreateTaskIn, Task](op.Spec{
 	Name: "create-task", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks", Permission: PermTaskCreate, Effect: op.Write, Status: 201,
 	Summary:     "Create a task: planned work.",
-	Description: "Rejects a title similar to that of an open task of the project (trigram similarity 0.6 or more) with 409 DUPLICATE_TASK and the candidates that the caller can read. Sub-tasks and imports are exempt.",
+	Description: "Fails with DUPLICATE_TASK if an open task of the project has a similar title (trigram similarity of at least 0.6); details.candidates lists those that the caller can read. Sub-tasks and imports are exempt.",
 })
 
 // GetTaskIn is the input of GetTask.

@@ -54,5 +54,5 @@ type WorkspaceProject struct {
 var GetWorkspace = op.New[WorkspaceIn, Workspace](op.Spec{
 	Name: "workspace", Module: Module, Method: "GET", Path: "/api/workspace", Access: op.Authenticated, Effect: op.Read,
 	Summary:     "Show the initiatives, projects and tasks in progress.",
-	Description: "The first 10 projects include up to 3 of their tasks in progress. Each part requires its own permission (initiatives.read, projects.read, tasks.read); a part without permission is empty and listed in withheld.",
+	Description: "The first 10 projects include up to 3 of their tasks in progress. A part that the caller may not read (initiatives.read, projects.read, tasks.read) is empty and listed in withheld.",
 })
