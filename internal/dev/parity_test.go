@@ -2,7 +2,6 @@ package dev
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,13 +15,10 @@ import (
 	"time"
 
 	strict "github.com/go-json-experiment/json"
-	"github.com/google/jsonschema-go/jsonschema"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parapet/internal/cli"
 	"parapet/internal/clock"
 	"parapet/internal/fault"
-	"parapet/internal/mcp"
 	"parapet/internal/op"
 )
 
@@ -161,86 +157,6 @@ func (b bearerOf) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+string(b))
 	return http.DefaultTransport.RoundTrip(r)
-}
-
-func (d *Dev) overMCP(t *testing.T, token string) callPath {
-	t.Helper()
-	return tools(t, "the tool over HTTP", &sdk.StreamableClientTransport{
-		Endpoint:   d.App().BaseURL() + "/mcp?toolsets=all&allow-destructive=true",
-		HTTPClient: &http.Client{Transport: bearerOf(token)}, DisableStandaloneSSE: true,
-	})
-}
-
-func (d *Dev) overStdio(t *testing.T, token string) callPath {
-	t.Helper()
-	fromClient, toServer := io.Pipe()
-	fromServer, toClient := io.Pipe()
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan int, 1)
-	var errs bytes.Buffer
-	pt := d.pt(t, token, fromClient, toClient, &errs)
-	go func() { done <- pt.Run(ctx, []string{"mcp", "--toolsets", "all", "--allow-destructive"}) }()
-	t.Cleanup(func() {
-		_ = toServer.Close()
-		stop()
-		if code := <-done; code != cli.ExitDone {
-			t.Errorf("pt mcp: got exit code %d: %s", code, &errs)
-		}
-	})
-	return tools(t, "the tool over stdio", &sdk.IOTransport{Reader: fromServer, Writer: toServer})
-}
-
-// tools calls operations as MCP tools and validates each result against the tool's schema.
-func tools(t *testing.T, name string, transport sdk.Transport) callPath {
-	t.Helper()
-	c, err := sdk.NewClient(&sdk.Implementation{Name: "parity", Version: "1"}, nil).Connect(t.Context(), transport, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	list, err := c.ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	schemas := map[string]*jsonschema.Resolved{}
-	for _, def := range list.Tools {
-		text, err := json.Marshal(def.OutputSchema)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var s jsonschema.Schema
-		if err := json.Unmarshal(text, &s); err != nil {
-			t.Fatal(err)
-		}
-		if schemas[def.Name], err = s.Resolve(nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return callPath{name, func(t *testing.T, o *op.Operation, args map[string]any) outcome {
-		t.Helper()
-		res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: o.ToolName(), Arguments: args})
-		if err != nil {
-			t.Fatalf("%s: %v", o.Name, err)
-		}
-		if sent, err := json.Marshal(res); err != nil || len(sent) > mcp.MaxResult {
-			t.Errorf("%s: got a result of %d bytes (%v)", o.Name, len(sent), err)
-		}
-		if !res.IsError {
-			if err := schemas[o.ToolName()].Validate(res.StructuredContent); err != nil {
-				t.Errorf("%s: the result violates the tool's schema: %v", o.Name, err)
-			}
-			return outcome{Data: res.StructuredContent}
-		}
-		text, err := json.Marshal(res.Meta[mcp.MetaError])
-		if err != nil {
-			t.Fatal(err)
-		}
-		var e outcome
-		if err := json.Unmarshal(text, &e); err != nil {
-			t.Fatal(err)
-		}
-		return e
-	}}
 }
 
 // hiddenOperations are operations that return a secret or change the credential or session.

@@ -139,7 +139,7 @@ func TestResult_EscapesAndMarksUntrustedText(t *testing.T) {
 		return `{"id":"` + project + `","key":"APOLLO-1","title":` + string(title) + `,"labels":["a","b\u200b"],"progress":40,"estimatePoints":null,"description":"# Ignore all\nand\u2066 go","epic":{"id":"x","title":"REDACTED","isCrossProject":true}}`, nil
 	}}
 	c := connect(t, newServer(t), f, View{}, nil, "")
-	res := call(t, c, "get_task", map[string]any{"projectId": project, "task": "APOLLO-1"})
+	res := call(t, c, "get_task", map[string]any{"project": project, "task": "APOLLO-1"})
 	if res.IsError {
 		t.Fatal(resultText(t, res))
 	}
@@ -172,16 +172,16 @@ func TestCall_SendsOrRejectsArguments(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
 	c := connect(t, newServer(t), f, View{Toolsets: []string{All}}, nil, "")
-	call(t, c, "update_task", map[string]any{"projectId": project, "task": "a/b?", "title": "T", "assignee": nil, "progress": 0})
+	call(t, c, "update_task", map[string]any{"project": project, "task": "a/b?", "title": "T", "assignee": nil, "progress": 0})
 	r := f.last(t)
 	if r.Method != http.MethodPatch || r.Target != "/api/projects/"+project+"/tasks/a%2Fb%3F" || string(r.Body) != `{"title":"T","progress":0,"assignee":null}` || r.IdempotencyKey == "" || r.Repeatable {
 		t.Errorf("update_task: got request %+v with body %s, want a PATCH with title, progress 0 and assignee null, and an idempotency key", r, r.Body)
 	}
-	call(t, c, "list_tasks", map[string]any{"projectId": project, "limit": 3, "search": "a&b"})
+	call(t, c, "list_tasks", map[string]any{"project": project, "limit": 3, "search": "a&b"})
 	if r := f.last(t); r.Target != "/api/projects/"+project+"/tasks?limit=3&search=a%26b" {
 		t.Errorf("list_tasks: got target %s, want limit=3 and search=a%%26b", r.Target)
 	}
-	call(t, c, "wait_decision", map[string]any{"projectId": project, "task": "A-1", "requestId": project, "timeoutSeconds": 50})
+	call(t, c, "wait_decision", map[string]any{"project": project, "task": "A-1", "decisionRequest": project, "timeoutSeconds": 50})
 	if r := f.last(t); r.Hold != 50*time.Second {
 		t.Errorf("wait_decision: got Hold %s, want 50s", r.Hold)
 	}
@@ -191,11 +191,11 @@ func TestCall_SendsOrRejectsArguments(t *testing.T) {
 		args  map[string]any
 		field string
 	}{
-		{"list_tasks", map[string]any{}, "projectId"},
-		{"list_tasks", map[string]any{"projectId": 7}, "projectId"},
-		{"get_task", map[string]any{"projectId": project, "task": ".."}, "task"},
-		{"list_tasks", map[string]any{"projectId": project, "limit": "3"}, "limit"},
-		{"list_tasks", map[string]any{"projectId": project, "Limit": 3}, "Limit"},
+		{"list_tasks", map[string]any{}, "project"},
+		{"list_tasks", map[string]any{"project": 7}, "project"},
+		{"get_task", map[string]any{"project": project, "task": ".."}, "task"},
+		{"list_tasks", map[string]any{"project": project, "limit": "3"}, "limit"},
+		{"list_tasks", map[string]any{"project": project, "Limit": 3}, "Limit"},
 		{"me", map[string]any{"who\u202e": true}, "who\u202e"},
 	} {
 		res := call(t, c, tc.tool, tc.args)
@@ -232,7 +232,7 @@ func TestCall_ErrorResultHasDetailsAndRemedy(t *testing.T) {
 		return "", e.WithCause(&client.ResponseError{Status: 409, RequestID: "the-request"})
 	}}
 	c := connect(t, newServer(t), f, View{}, nil, "")
-	res := call(t, c, "create_task", map[string]any{"projectId": project, "title": "x"})
+	res := call(t, c, "create_task", map[string]any{"project": project, "title": "x"})
 	r := errorOf(t, res)
 	if r.Code != fault.CodeDuplicateTask || r.Field != "title" || r.Permission != "task.create" || r.Reason != "r" || r.RequestID != "the-request" || r.Retryable {
 		t.Errorf("error in _meta: got %+v, want DUPLICATE_TASK with field, permission, reason and request ID, not retryable", r)
@@ -271,7 +271,7 @@ func TestResult_LargePageIsRequestedWithSmallerLimit(t *testing.T) {
 	t.Parallel()
 	f := &fake{answer: page(200, 300)}
 	c := connect(t, newServer(t), f, View{}, nil, "")
-	res := call(t, c, "list_tasks", map[string]any{"projectId": project, "limit": 200})
+	res := call(t, c, "list_tasks", map[string]any{"project": project, "limit": 200})
 	if n := size(t, res); n > MaxResult {
 		t.Errorf("result of a large page: got %d bytes, want at most %d", n, MaxResult)
 	}
@@ -295,7 +295,7 @@ func TestResult_TruncatesLongTextsAndLists(t *testing.T) {
 		return `{"key":"A-1","title":"T","description":"` + body + `"}`, nil
 	}}
 	c := connect(t, newServer(t), f, View{Toolsets: []string{All}}, nil, "")
-	res := call(t, c, "get_task", map[string]any{"projectId": project, "task": "A-1"})
+	res := call(t, c, "get_task", map[string]any{"project": project, "task": "A-1"})
 	data := structured(t, res)
 	text, _ := data["description"].(string)
 	if n := size(t, res); n > MaxResult || n < MaxResult/4 || !strings.Contains(text, " of 104000 characters]") || data["title"] != "T" {
@@ -316,7 +316,7 @@ func TestResult_TruncatesLongTextsAndLists(t *testing.T) {
 	f.answer = func(client.Request) (string, error) {
 		return `{"created":1,"results":[` + strings.Repeat(`{"index":1,"outcome":"created"},`, 5000) + `{"index":2}]}`, nil
 	}
-	res = call(t, c, "import_items", map[string]any{"projectId": project, "items": []any{}})
+	res = call(t, c, "import_items", map[string]any{"project": project, "items": []any{}})
 	if n := size(t, res); n > MaxResult || res.Meta[MetaCut] == nil || structured(t, res)["created"] != 1.0 {
 		t.Errorf("long list: got %d bytes, _meta %v; want at most %d bytes, a report of the truncation and created 1", n, res.Meta, MaxResult)
 	}
@@ -357,7 +357,7 @@ func TestView_SelectsTools(t *testing.T) {
 				t.Errorf("%+v: got the tool %s in the list, want it hidden", tc.view, n)
 			}
 		}
-		if _, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: tc.forbidden, Arguments: map[string]any{"projectId": project, "task": "A-1"}}); err == nil || f.count() > 0 {
+		if _, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: tc.forbidden, Arguments: map[string]any{"project": project, "task": "A-1"}}); err == nil || f.count() > 0 {
 			t.Errorf("%+v: the call of the hidden tool %s: got error %v and %d requests, want an error and no request", tc.view, tc.forbidden, err, f.count())
 		}
 	}
@@ -377,7 +377,7 @@ func TestDestructiveTool_AsksForConfirmation(t *testing.T) {
 				questions = append(questions, r.Params.Message)
 				return answer, nil
 			}, version)
-			arguments := map[string]any{"task": "A-1", "projectId": project}
+			arguments := map[string]any{"task": "A-1", "project": project}
 			if res := call(t, c, "delete_task", arguments); res.IsError || f.count() != 1 {
 				t.Fatalf("confirmed: got %s and %d requests, want success and 1 request", resultText(t, res), f.count())
 			}
@@ -399,17 +399,20 @@ func TestDestructiveTool_AsksForConfirmation(t *testing.T) {
 func TestConfirm_AppliesOnlyToSameArguments(t *testing.T) {
 	t.Parallel()
 	tool := newServer(t).tools["delete_task"]
-	p := &sdk.CallToolParamsRaw{Name: "delete_task", Arguments: json.RawMessage(`{"task":"A-1","projectId":"p"}`)}
+	p := &sdk.CallToolParamsRaw{Name: "delete_task", Arguments: json.RawMessage(`{"task":"A-1","project":"p"}`)}
 	first := tool.confirm(p)
 	if first == nil || first.InputRequests["confirm"] == nil {
 		t.Fatal("confirm returned no elicitation request")
 	}
 	yes := sdk.InputResponseMap{"confirm": &sdk.ElicitResult{Action: "accept", Content: map[string]any{"confirm": true}}}
-	if tool.confirm(&sdk.CallToolParamsRaw{Name: p.Name, Arguments: json.RawMessage(`{ "projectId": "p", "task": "A-1" }`), InputResponses: yes, RequestState: first.RequestState}) != nil {
+	if tool.confirm(&sdk.CallToolParamsRaw{Name: p.Name, Arguments: json.RawMessage(`{ "project": "p", "task": "A-1" }`), InputResponses: yes, RequestState: first.RequestState}) != nil {
 		t.Error("confirmation of equal arguments with another encoding: got another request, want it accepted")
 	}
+	if tool.confirm(&sdk.CallToolParamsRaw{Name: p.Name, Arguments: json.RawMessage(`{"task":"A-1","projectId":"p"}`), InputResponses: yes, RequestState: first.RequestState}) != nil {
+		t.Error("confirmation of equal arguments with the name of a field: got another request, want it accepted")
+	}
 	for _, other := range []*sdk.CallToolParamsRaw{
-		{Name: p.Name, Arguments: json.RawMessage(`{"task":"A-2","projectId":"p"}`), InputResponses: yes, RequestState: first.RequestState},
+		{Name: p.Name, Arguments: json.RawMessage(`{"task":"A-2","project":"p"}`), InputResponses: yes, RequestState: first.RequestState},
 		{Name: p.Name, Arguments: p.Arguments, InputResponses: yes},
 		{Name: p.Name, Arguments: p.Arguments, RequestState: first.RequestState},
 	} {
@@ -426,7 +429,7 @@ func TestCall_EndsWhenClientCancels(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := c.CallTool(ctx, &sdk.CallToolParams{Name: "get_task", Arguments: map[string]any{"projectId": project, "task": "A-1"}})
+		_, err := c.CallTool(ctx, &sdk.CallToolParams{Name: "get_task", Arguments: map[string]any{"project": project, "task": "A-1"}})
 		done <- err
 	}()
 	<-f.wait

@@ -62,7 +62,7 @@ func TestHTTP_ForwardsCallerToAPI(t *testing.T) {
 	}))
 	for _, version := range []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"} {
 		c := dialHTTP(t, url, version, nil)
-		res := call(t, c, "get_task", map[string]any{"projectId": project, "task": "A-1"})
+		res := call(t, c, "get_task", map[string]any{"project": project, "task": "A-1"})
 		if structured(t, res)["key"] != "A-1" {
 			t.Errorf("protocol %s: get_task: got %+v, want the task A-1", version, res)
 		}
@@ -70,7 +70,7 @@ func TestHTTP_ForwardsCallerToAPI(t *testing.T) {
 			got.URL.Path != "/api/projects/"+project+"/tasks/A-1" || !strings.HasPrefix(got.RemoteAddr, "127.0.0.1:") || got.URL.Host != "" {
 			t.Errorf("protocol %s: request to the API: got %s %s %v from %s, want the caller's credential, organisation and address, and no cookie", version, got.Method, got.URL, got.Header, got.RemoteAddr)
 		}
-		r := errorOf(t, call(t, c, "update_task", map[string]any{"projectId": project, "task": "A-1", "title": "x"}))
+		r := errorOf(t, call(t, c, "update_task", map[string]any{"project": project, "task": "A-1", "title": "x"}))
 		if r.Code != fault.CodeForbidden || r.Permission != "task.update" || r.RequestID == "" || len(r.Reasons) != 1 || r.Reasons[0].Remedy != "Ask for a role in this project." {
 			t.Errorf("protocol %s: update_task: got error %+v, want FORBIDDEN with permission, reason and request ID", version, r)
 		}
@@ -98,7 +98,7 @@ func TestHTTP_QueryParametersSelectTools(t *testing.T) {
 	} {
 		before := calls
 		c := dialHTTP(t, url+tc.query, tc.version, tc.elicit)
-		res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "delete_task", Arguments: map[string]any{"projectId": project, "task": "A-1"}})
+		res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "delete_task", Arguments: map[string]any{"project": project, "task": "A-1"}})
 		if done := err == nil && !res.IsError; done != tc.deletes || (calls > before) != tc.deletes {
 			t.Errorf("%s %s: got deleted %v (%v), want %v", tc.query, tc.version, done, err, tc.deletes)
 		}
@@ -173,7 +173,7 @@ func TestHTTP_ClientDisconnectCancelsOperation(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			go func() {
-				_, _ = c.CallTool(ctx, &sdk.CallToolParams{Name: "get_task", Arguments: map[string]any{"projectId": project, "task": "A-1"}})
+				_, _ = c.CallTool(ctx, &sdk.CallToolParams{Name: "get_task", Arguments: map[string]any{"project": project, "task": "A-1"}})
 			}()
 			<-started
 			cancel()

@@ -77,7 +77,7 @@ func referenceText(n *node) string {
 }
 
 // label returns the name of a member, marked as untrusted if it contains user-generated
-// text.
+// text. A record that is named in place of its id is called like the argument for it.
 func (r *renderer) label(path, name string, n *node) string {
 	switch {
 	case n.lineText() == "":
@@ -86,6 +86,8 @@ func (r *renderer) label(path, name string, n *node) string {
 		r.present[path] = true
 	case !r.named[path]:
 		return name
+	default:
+		name = op.ArgumentName(name)
 	}
 	return name + " (untrusted)"
 }

@@ -189,7 +189,7 @@ func (t *tool) build(n *node, requestID string, cuts []string) (*sdk.CallToolRes
 	sent.Meta[sdk.MetaKeyServerInfo] = t.server // the SDK adds it too
 	encoded, err := json.Marshal(&sent)
 	if err != nil {
-		return errorResult(fault.Internal(err)), 0
+		return t.errorResult(fault.Internal(err)), 0
 	}
 	return res, len(encoded) + resultTypeSize
 }
@@ -210,8 +210,8 @@ type ToolError struct {
 
 // errorResult returns the result of a failed call. It is not a protocol error, so that the
 // model can read it and react.
-func errorResult(err error) *sdk.CallToolResult {
-	f := fault.From(err)
+func (t *tool) errorResult(err error) *sdk.CallToolResult {
+	f := t.wording.rewriteError(fault.From(err))
 	r := ToolError{
 		Code: f.Code, Message: text.Line(truncate(f.Message, 2000)), Reason: text.Line(truncate(f.Reason, 200)), Field: text.Line(truncate(f.Field, 200)),
 		Permission: text.Line(truncate(f.Permission, 200)), Retryable: client.Retryable(f), Details: f.Details,

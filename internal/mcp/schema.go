@@ -17,10 +17,15 @@ const untrustedMark = "untrusted text"
 
 func hasUntrustedMark(doc string) bool { return strings.Contains(strings.ToLower(doc), untrustedMark) }
 
-func inputSchema(o *op.Operation) (json.RawMessage, error) {
+// inputSchema returns the schema of the tool's arguments.
+func inputSchema(o *op.Operation, w wording) (json.RawMessage, error) {
 	s, err := o.InputSchema()
 	if err != nil {
 		return nil, err
+	}
+	if o.DerivesProject() {
+		s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return name == "projectId" })
+		s.Properties["projectId"].Description += " Default: that of the task's key."
 	}
 	for _, f := range o.Fields {
 		// Only fields that can be cleared need null. Some model providers do not accept a
@@ -32,6 +37,17 @@ func inputSchema(o *op.Operation) (json.RawMessage, error) {
 		// one. The service checks it.
 		if f.Source == op.FromPath || f.Name == "cursor" {
 			s.Properties[f.Name].MaxLength = nil
+		}
+	}
+	w.rewriteSchema(s)
+	properties := map[string]*jsonschema.Schema{}
+	for name, p := range s.Properties {
+		properties[w.arguments[name]] = p
+	}
+	s.Properties = properties
+	for _, list := range [][]string{s.PropertyOrder, s.Required} {
+		for i, name := range list {
+			list[i] = w.arguments[name]
 		}
 	}
 	return json.Marshal(s)

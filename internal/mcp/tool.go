@@ -35,6 +35,8 @@ type tool struct {
 	untrusted map[string]bool
 	// server identifies this server in the results.
 	server *sdk.Implementation
+	// wording rewrites texts about the operation.
+	wording wording
 }
 
 // isExposed reports whether an operation is exposed as a tool. Operations that return a
@@ -47,8 +49,10 @@ func isExposed(o *op.Operation) bool {
 	return !o.Secret && o.Access != op.Public && !reflect.PointerTo(o.Out).Implements(session)
 }
 
-func newTool(o *op.Operation, server *sdk.Implementation) (*tool, error) {
-	in, err := inputSchema(o)
+// newTool returns the tool of an operation. tools has the names of all tools.
+func newTool(o *op.Operation, server *sdk.Implementation, tools map[string]string) (*tool, error) {
+	w := newWording(o, tools)
+	in, err := inputSchema(o, w)
 	if err != nil {
 		return nil, err
 	}
@@ -57,13 +61,13 @@ func newTool(o *op.Operation, server *sdk.Implementation) (*tool, error) {
 		return nil, err
 	}
 	no, destroys := false, o.Effect == op.Destroy
-	t := &tool{op: o, server: server, toolset: toolsetOf(o), isDefault: isInDefaultToolset(o), untrusted: untrustedPaths(o.Out)}
+	t := &tool{op: o, server: server, toolset: toolsetOf(o), isDefault: isInDefaultToolset(o), untrusted: untrustedPaths(o.Out), wording: w}
 	t.returnsPage = isPage(o.Out)
 	for _, f := range o.Fields {
 		t.hasLimit = t.hasLimit || (f.Name == "limit" && f.Source == op.FromQuery)
 	}
 	t.definition = &sdk.Tool{
-		Name: o.ToolName(), Description: description(o), InputSchema: in, OutputSchema: out,
+		Name: o.ToolName(), Description: w.rewrite(description(o)), InputSchema: in, OutputSchema: out,
 		Annotations: &sdk.ToolAnnotations{
 			ReadOnlyHint: o.Effect == op.Read, DestructiveHint: &destroys,
 			// All HTTP methods except POST are idempotent.
@@ -122,7 +126,7 @@ func (t *tool) call(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToo
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			return nil, err
 		}
-		return errorResult(err), nil
+		return t.errorResult(err), nil
 	}
 	return res, nil
 }
@@ -147,12 +151,7 @@ const confirmation = "confirm"
 // that asks for confirmation, or an error result if the user declined. The request state
 // binds a confirmation to the tool and its arguments.
 func (t *tool) confirm(p *sdk.CallToolParamsRaw) *sdk.CallToolResult {
-	arguments := jsontext.Value(p.Arguments)
-	if arguments.IsValid() {
-		// A client may encode the same arguments differently in the second request.
-		arguments = arguments.Clone()
-		_ = arguments.Canonicalize() // cannot fail for valid JSON
-	}
+	arguments := t.nameArguments(p.Arguments)
 	sum := sha256.Sum256(append([]byte(p.Name+"\x00"), arguments...))
 	state := base64.RawURLEncoding.EncodeToString(sum[:])
 	answer, ok := p.InputResponses[confirmation].(*sdk.ElicitResult)
@@ -162,7 +161,7 @@ func (t *tool) confirm(p *sdk.CallToolParamsRaw) *sdk.CallToolResult {
 	case ok && p.RequestState == state:
 		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: "The user declined. Nothing was changed."}}}
 	}
-	message := fmt.Sprintf("%s Continue? Arguments: %s", description(t.op), text.Line(truncate(string(p.Arguments), 500)))
+	message := fmt.Sprintf("%s Continue? Arguments: %s", t.definition.Description, text.Line(truncate(string(arguments), 500)))
 	return &sdk.CallToolResult{
 		RequestState: state,
 		InputRequests: sdk.InputRequestMap{confirmation: &sdk.ElicitParams{
@@ -170,6 +169,33 @@ func (t *tool) confirm(p *sdk.CallToolParamsRaw) *sdk.CallToolResult {
 			RequestedSchema: json.RawMessage(`{"type":"object","properties":{"confirm":{"type":"boolean","title":"Confirm","description":"True to confirm. This can't be undone.","default":false}},"required":["confirm"]}`),
 		}},
 	}
+}
+
+// nameArguments returns the arguments of a call with their current names and in canonical
+// form, because a client may encode the same arguments differently in a second request. It
+// returns arguments that are not a JSON object unchanged.
+func (t *tool) nameArguments(arguments json.RawMessage) jsontext.Value {
+	var members map[string]jsontext.Value
+	if json.Unmarshal(arguments, &members) != nil {
+		return jsontext.Value(arguments)
+	}
+	named := map[string]jsontext.Value{}
+	for name, value := range members {
+		if argument, ok := t.wording.arguments[name]; ok {
+			name = argument
+		}
+		named[name] = value
+	}
+	if len(named) < len(members) {
+		return jsontext.Value(arguments) // an argument is given twice
+	}
+	encoded, err := json.Marshal(named)
+	if err != nil {
+		return jsontext.Value(arguments)
+	}
+	value := jsontext.Value(encoded)
+	_ = value.Canonicalize() // cannot fail for valid JSON
+	return value
 }
 
 // truncate shortens s to at most n bytes, without splitting a character.

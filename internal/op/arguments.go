@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/url"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,10 +18,11 @@ import (
 )
 
 // WriteArguments converts the arguments of a tool call to a request. arguments is one
-// JSON object with all fields of the input: path, query and body. Values for the body are
-// copied unchanged, so that the service validates them. The types of path and query
-// values are checked here, because a URL does not preserve them. An unknown, duplicate or
-// missing argument is a VALIDATION fault that names it.
+// JSON object with all fields of the input: path, query and body, each with its argument
+// name or its field name. Values for the body are copied unchanged, so that the service
+// validates them. The types of path and query values are checked here, because a URL does
+// not preserve them. If the key of a task is given, the project is optional. An unknown,
+// duplicate or missing argument is a VALIDATION fault that names its field.
 func (o *Operation) WriteArguments(arguments []byte) (Wire, error) {
 	if text := bytes.TrimSpace(arguments); len(text) == 0 || string(text) == "null" {
 		arguments = []byte("{}")
@@ -28,6 +30,9 @@ func (o *Operation) WriteArguments(arguments []byte) (Wire, error) {
 	values, err := o.members(arguments)
 	if err != nil {
 		return Wire{}, err
+	}
+	if i, prefix := o.projectOfTask(values); prefix != "" {
+		values[i] = jsontext.Value(strconv.Quote(prefix))
 	}
 	w := Wire{Method: o.Method}
 	path := o.Path
@@ -92,13 +97,16 @@ func (o *Operation) members(object []byte) ([]jsontext.Value, error) {
 			return nil, bodyFault(err)
 		}
 		name := tok.String()
-		i := slices.IndexFunc(o.Fields, func(f Field) bool { return f.Name == name })
+		i := slices.IndexFunc(o.Fields, func(f Field) bool { return f.Argument == name || f.Name == name })
 		if i < 0 {
 			return nil, fault.Validation(toPrintable(name), fmt.Sprintf("Unknown argument %s.%s", toPrintable(name), o.allowedArguments()))
 		}
 		value, err := dec.ReadValue()
 		if err != nil {
 			return nil, bodyFault(err)
+		}
+		if f := o.Fields[i]; values[i] != nil {
+			return nil, fault.Validation(f.Name, fmt.Sprintf("The argument %s is given twice, as %s and as %s. Omit one of them.", f.Argument, f.Argument, f.Name))
 		}
 		values[i] = value.Clone()
 	}
@@ -118,9 +126,42 @@ func (o *Operation) allowedArguments() string {
 	}
 	names := make([]string, len(o.Fields))
 	for i, f := range o.Fields {
-		names[i] = f.Name
+		names[i] = f.Argument
 	}
 	return " Allowed: " + strings.Join(names, ", ") + "."
+}
+
+// DerivesProject reports whether the project is optional for a call with arguments, because
+// the key of the task contains its prefix.
+func (o *Operation) DerivesProject() bool {
+	project, task := o.projectAndTask()
+	return project >= 0 && task >= 0
+}
+
+// projectAndTask returns the indexes of the path parameters for the project and its task,
+// or -1.
+func (o *Operation) projectAndTask() (project, task int) {
+	return slices.IndexFunc(o.Fields, func(f Field) bool { return f.Source == FromPath && f.Name == "projectId" }),
+		slices.IndexFunc(o.Fields, func(f Field) bool { return f.Source == FromPath && f.Name == "task" })
+}
+
+var taskKeyPattern = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9]{1,9})-[0-9]+$`)
+
+// projectOfTask returns the index of the project and the prefix in the key of the task. The
+// prefix is empty if the project is given, or the task is not given by its key.
+func (o *Operation) projectOfTask(values []jsontext.Value) (project int, prefix string) {
+	project, task := o.projectAndTask()
+	if project < 0 || task < 0 || (values[project] != nil && values[project].Kind() != 'n') || values[task].Kind() != '"' {
+		return project, ""
+	}
+	key, err := jsontext.AppendUnquote(nil, values[task])
+	if err != nil {
+		return project, ""
+	}
+	if m := taskKeyPattern.FindSubmatch(key); m != nil {
+		prefix = string(m[1])
+	}
+	return project, prefix
 }
 
 // pathText returns the text of a path parameter.

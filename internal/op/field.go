@@ -22,7 +22,10 @@ const (
 
 // Field is a field of an operation's input, with the constraints from its tags.
 type Field struct {
-	Name     string
+	Name string
+	// Argument is the name of the field as an argument of a tool. It is the same for the
+	// same thing in all operations: project for projectId.
+	Argument string
 	Source   Source
 	Index    int
 	Type     reflect.Type
@@ -109,7 +112,31 @@ func fieldsOf(t reflect.Type) ([]Field, error) {
 		seen[f.Name] = true
 		fields = append(fields, f)
 	}
+	for i, f := range fields {
+		name := ArgumentName(f.Name)
+		if f.Name == "requestId" && f.Source == FromPath {
+			// In a query, requestId is the id of an HTTP request.
+			name = "decisionRequest"
+		}
+		if name != f.Name && seen[name] {
+			return nil, fmt.Errorf("input field %s: its argument name %q is the name of another field", f.Name, name)
+		}
+		fields[i].Argument, seen[name] = name, true
+	}
 	return fields, nil
+}
+
+// ArgumentName returns the name by which tools call the record that a field identifies: the
+// name of the field without the suffix Id.
+func ArgumentName(field string) string {
+	switch field {
+	case "parentTaskId":
+		return "parent"
+	case "scopeId":
+		return "scopeRecord" // scope is the kind of record
+	default:
+		return strings.TrimSuffix(field, "Id")
+	}
 }
 
 func fieldOf(sf reflect.StructField, index int) (Field, error) {

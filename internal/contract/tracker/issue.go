@@ -103,7 +103,7 @@ var ListIssues = op.New[ListIssuesIn, op.Page[IssueSummary]](op.Spec{
 
 // CreateIssueIn is the input of CreateIssue.
 type CreateIssueIn struct {
-	ProjectID   op.UUID `json:"projectId" required:"true" format:"uuid" doc:"The project's id."`
+	ProjectID   op.UUID `json:"projectId" required:"true" format:"uuid" doc:"The project."`
 	Title       string  `json:"title" required:"true" maxLength:"500" doc:"The issue's title."`
 	Description string  `json:"description" maxLength:"100000" doc:"The issue's description, Markdown."`
 	Severity    string  `json:"severity" enum:"CRITICAL|HIGH|MEDIUM|LOW" default:"MEDIUM" doc:"The severity."`

@@ -32,10 +32,10 @@ func inspect(ctx context.Context, out io.Writer, tools toolbox, p *product) (pas
 		{"all tools", "?toolsets=all", []string{"--toolsets", "all"}, []string{"--method", "tools/list", "--strict"}, true, `"list_roles"`},
 		{"destructive tools are not listed", "?toolsets=all", []string{"--toolsets", "all"}, []string{"--method", "tools/call", "--tool-name", "delete_task"}, false, "tool_not_found"},
 		{"read", "", nil, []string{"--method", "tools/call", "--tool-name", "find_project", "--tool-arg", "hint=CONF"}, true, p.project},
-		{"list", "", nil, []string{"--method", "tools/call", "--tool-name", "list_tasks", "--tool-arg", "projectId=" + p.project}, true, "Write it down"},
-		{"write", "", nil, []string{"--method", "tools/call", "--tool-name", "create_task", "--tool-arg", "projectId=" + p.project, "title=TITLE"}, true, "TITLE"},
+		{"list", "", nil, []string{"--method", "tools/call", "--tool-name", "list_tasks", "--tool-arg", "project=CONF"}, true, "Write it down"},
+		{"write", "", nil, []string{"--method", "tools/call", "--tool-name", "create_task", "--tool-arg", "project=CONF", "title=TITLE"}, true, "TITLE"},
 		{"error", "", nil, []string{"--method", "tools/call", "--tool-name", "find_project", "--tool-arg", "hint=nowhere"}, false, "NOT_FOUND"},
-		{"read-only", "?read-only=true", []string{"--read-only"}, []string{"--method", "tools/call", "--tool-name", "create_task", "--tool-arg", "projectId=" + p.project, "title=No"}, false, "tool_not_found"},
+		{"read-only", "?read-only=true", []string{"--read-only"}, []string{"--method", "tools/call", "--tool-name", "create_task", "--tool-arg", "project=CONF", "title=No"}, false, "tool_not_found"},
 	}
 	// A task with an existing title would be rejected as a duplicate.
 	titles := map[string]string{"/mcp": "Paint the harbour wall", "pt mcp": "Order new rope"}
