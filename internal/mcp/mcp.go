@@ -78,7 +78,7 @@ func New(operations []*op.Operation, version string, log *slog.Logger) (*Server,
 		if s.tools[t.definition.Name] != nil {
 			return nil, fmt.Errorf("mcp: duplicate operation %s", o.Name)
 		}
-		s.tools[t.definition.Name] = t
+		s.tools[t.definition.Name], t.all = t, s.tools
 		s.sdk.AddTool(t.definition, t.call)
 	}
 	s.sdk.AddReceivingMiddleware(s.filter)

@@ -189,13 +189,13 @@ func (t *tool) build(n *node, requestID string, cuts []string) (*sdk.CallToolRes
 	sent.Meta[sdk.MetaKeyServerInfo] = t.server // the SDK adds it too
 	encoded, err := json.Marshal(&sent)
 	if err != nil {
-		return t.errorResult(fault.Internal(err)), 0
+		return errorResult(fault.Internal(err), requestID, ""), 0
 	}
 	return res, len(encoded) + resultTypeSize
 }
 
 // ToolError is the error of a tool call, in MetaError. Its members are those of the API's
-// error envelope.
+// error envelope. Texts and Field name tools and arguments.
 type ToolError struct {
 	Code       fault.Code     `json:"code"`
 	Message    string         `json:"message"`
@@ -205,20 +205,25 @@ type ToolError struct {
 	Permission string         `json:"permission,omitempty"`
 	RequestID  string         `json:"requestId,omitempty"`
 	Retryable  bool           `json:"retryable"`
+	Hint       string         `json:"hint,omitempty"`
 	Details    map[string]any `json:"details,omitempty"`
 }
 
-// errorResult returns the result of a failed call. It is not a protocol error, so that the
-// model can read it and react.
-func (t *tool) errorResult(err error) *sdk.CallToolResult {
-	f := t.wording.rewriteError(fault.From(err))
-	r := ToolError{
-		Code: f.Code, Message: text.Line(truncate(f.Message, 2000)), Reason: text.Line(truncate(f.Reason, 200)), Field: text.Line(truncate(f.Field, 200)),
-		Permission: text.Line(truncate(f.Permission, 200)), Retryable: client.Retryable(f), Details: f.Details,
-	}
+// requestID returns the request ID of the response that an error comes from, or "".
+func requestID(err error) string {
 	var from *client.ResponseError
 	if errors.As(err, &from) {
-		r.RequestID = from.RequestID
+		return from.RequestID
+	}
+	return ""
+}
+
+// errorResult returns the result of a failed call. It is not a protocol error, so that the
+// model can read it and react. hint says what to try; it may be empty.
+func errorResult(f *fault.Error, requestID, hint string) *sdk.CallToolResult {
+	r := ToolError{
+		Code: f.Code, Message: text.Line(truncate(f.Message, 2000)), Reason: text.Line(truncate(f.Reason, 200)), Field: text.Line(truncate(f.Field, 200)),
+		Permission: text.Line(truncate(f.Permission, 200)), RequestID: requestID, Retryable: client.Retryable(f), Hint: text.Line(truncate(hint, 500)), Details: f.Details,
 	}
 	doc := markdown.New(markdown.Style{})
 	doc.Line(string(r.Code) + ": " + r.Message)
@@ -244,6 +249,7 @@ func (t *tool) errorResult(err error) *sdk.CallToolResult {
 	case r.Code == fault.CodeUnauthorized:
 		doc.Field("try", "use a valid credential; the current one was rejected")
 	}
+	doc.Field("try", r.Hint)
 	if details := visibleDetails(f.Details); details != nil {
 		doc.Line("Details (untrusted: may contain user-generated text):")
 		doc.Quote(string(details))

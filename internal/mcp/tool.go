@@ -17,6 +17,7 @@ import (
 
 	"parapet/internal/cli/text"
 	"parapet/internal/client"
+	"parapet/internal/fault"
 	"parapet/internal/op"
 )
 
@@ -37,6 +38,8 @@ type tool struct {
 	server *sdk.Implementation
 	// wording rewrites texts about the operation.
 	wording wording
+	// all has all tools by name. Errors name the tool that finds a missing record.
+	all map[string]*tool
 }
 
 // isExposed reports whether an operation is exposed as a tool. Operations that return a
@@ -126,7 +129,9 @@ func (t *tool) call(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToo
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			return nil, err
 		}
-		return t.errorResult(err), nil
+		f := t.wording.rewriteError(fault.From(err))
+		visible := func(other *tool) bool { return other.hiddenReason(e.view, req.ClientCapabilities()) == "" }
+		return errorResult(f, requestID(err), t.findHint(f, req.Params.Arguments, visible)), nil
 	}
 	return res, nil
 }

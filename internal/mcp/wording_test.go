@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -104,5 +105,88 @@ func TestError_NamesArgumentsAndTools(t *testing.T) {
 	want := `The argument epic matches no task that you can read: "epicId list-tasks". Use list_tasks, or the argument "parent".`
 	if got.Field != "epic" || got.Message != want || got.Reasons[0].Message != "epic" || got.Reasons[0].Remedy != "Use update_task." {
 		t.Errorf("got %+v, want the argument epic and the message %s", got, want)
+	}
+}
+
+// otherSurface matches texts that only make sense to users of the HTTP API or of pt: routes,
+// HTTP methods and statuses, commands and flags.
+var otherSurface = regexp.MustCompile(`/api/|\b(GET|POST|PUT|PATCH|DELETE|HTTP)\b|\b(400|401|403|404|405|409|413|415|422|429|503)\b|(^|\s)--[a-z]|\bpt [a-z]`)
+
+func TestTools_DescribeThemselvesInTermsOfTools(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	operationNames := map[string]bool{}
+	for _, o := range operations() {
+		operationNames[o.Name] = strings.Contains(o.Name, "-")
+	}
+	all := func(*tool) bool { return true }
+	check := func(tool *tool, where, text string) {
+		t.Helper()
+		if m := otherSurface.FindString(text); m != "" {
+			t.Errorf("%s: %s contains %q: %s", tool.definition.Name, where, m, text)
+		}
+		for _, word := range words.FindAllString(text, -1) {
+			if operationNames[word] {
+				t.Errorf("%s: %s contains the operation %s, want a tool: %s", tool.definition.Name, where, word, text)
+			}
+			if argument, ok := tool.wording.arguments[word]; ok && argument != word {
+				t.Errorf("%s: %s contains the field %s, want the argument %s: %s", tool.definition.Name, where, word, argument, text)
+			}
+		}
+	}
+	for _, tool := range s.tools {
+		check(tool, "the description", tool.definition.Description)
+		var texts func(path string, s *jsonschema.Schema)
+		texts = func(path string, s *jsonschema.Schema) {
+			if s == nil {
+				return
+			}
+			check(tool, "the description of "+path, s.Description)
+			texts(path+"[]", s.Items)
+			texts(path+"{}", s.AdditionalProperties)
+			for name, p := range s.Properties {
+				texts(join(path, name), p)
+			}
+		}
+		texts("", inputOf(t, tool))
+		for _, f := range tool.op.Fields {
+			for _, err := range []*fault.Error{fault.NotFound(fieldNoun(f)), fault.Validation(f.Argument, "x")} {
+				check(tool, "the hint", tool.findHint(err, nil, all))
+			}
+		}
+	}
+}
+
+func TestError_NamesToolThatFindsRecord(t *testing.T) {
+	t.Parallel()
+	f := &fake{}
+	s := newServer(t)
+	for _, tc := range []struct {
+		toolset, tool string
+		args          map[string]any
+		err           *fault.Error
+		want          string
+	}{
+		{Default, "list_tasks", map[string]any{"project": "XX"}, fault.NotFound("project"), `project "XX" does not exist or is not visible to you; find_project finds the project`},
+		{All, "list_tasks", map[string]any{"projectId": "XX"}, fault.NotFound("project"), `project "XX" does not exist or is not visible to you; find_project finds the project; list_projects lists projects`},
+		{Default, "get_task", map[string]any{"task": "HW-9"}, fault.NotFound("task"), `task "HW-9" does not exist or is not visible to you; list_tasks lists tasks`},
+		{Default, "create_task", map[string]any{"project": "HW", "title": "T", "assignee": "x"}, fault.Validation("assignee", "The field assignee matches no person."), "correct the argument assignee; list_people lists people"},
+		{Default, "create_task", map[string]any{"project": "HW", "title": "T", "epic": "x"}, fault.Validation("epicId", "x"), "correct the argument epic; list_tasks lists tasks"},
+		{Default, "add_dependency", map[string]any{"task": "HW-1", "dependsOn": "HW-2"}, fault.Validation("dependsOn", "There is no such task."), "correct the argument dependsOn; list_tasks lists tasks"},
+		{"runs", "get_run", map[string]any{"run": project}, fault.NotFound("agent run"), `run "` + project + `" does not exist or is not visible to you; list_runs lists runs`},
+		{"time", "update_time_entry", map[string]any{"timeEntry": project}, fault.NotFound("time entry"), `time entry "` + project + `" does not exist or is not visible to you; list_time_entries lists time entries`},
+		{"directory", "assign_role", map[string]any{"role": "r", "user": "u", "scope": "tenant"}, fault.NotFound("role"), `role "r" does not exist or is not visible to you; list_roles lists roles`},
+		{"directory", "assign_role", map[string]any{"role": "r", "user": "u", "scope": "tenant"}, fault.NotFound("user"), `person "u" does not exist or is not visible to you; list_people lists people`},
+		{"stages", "create_gate", map[string]any{"stage": project, "name": "G", "project": "HW"}, fault.NotFound("project"), `project "HW" does not exist or is not visible to you; find_project finds the project (enable its toolset projects)`},
+		{Default, "create_task", map[string]any{"project": "HW", "title": "T"}, fault.Validation("title", "x"), ""},
+		{Default, "create_task", map[string]any{"project": "HW", "title": "T"}, fault.Forbidden("task.create"), ""},
+		{Default, "get_task", map[string]any{"task": "HW-9"}, fault.NotFound("route"), ""},
+	} {
+		f.answer = func(client.Request) (string, error) { return "", tc.err }
+		c := connect(t, s, f, View{Toolsets: []string{tc.toolset}}, nil, "")
+		res := call(t, c, tc.tool, tc.args)
+		if got := errorOf(t, res); got.Hint != tc.want || strings.Contains(resultText(t, res), "- try: "+tc.want) != (tc.want != "") {
+			t.Errorf("%s %v: got the hint %q, want %q in %s", tc.tool, tc.args, got.Hint, tc.want, resultText(t, res))
+		}
 	}
 }

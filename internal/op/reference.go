@@ -183,6 +183,10 @@ func ReferenceName(id string) string {
 	}
 }
 
+// KindOf returns the kind of record that a field with this name identifies, or "" if it
+// identifies none.
+func KindOf(field string) Kind { return kindsByField()[field] }
+
 // AcceptsName reports whether inputs accept a name in place of an id with this field name.
 func AcceptsName(id string) bool { return kindsByField()[id].Names() != "" }
 

@@ -127,7 +127,7 @@ var UpdateUser = op.New[UpdateUserIn, User](op.Spec{
 	Summary: "Change a user's name, address or clearance",
 	Description: "Name and address are part of the user's record, which only the home tenant can change; the clearance is part of the membership in this tenant. " +
 		"To change an address, the caller must hold everything that the account holds, in every tenant and by delegation. The new address is unconfirmed: " +
-		"no reset link is sent to it until the user confirms it with change-email. Nobody can raise their own clearance.",
+		"no reset link is sent to it until the user confirms it. Nobody can raise their own clearance.",
 })
 
 // PasswordResetStarted is the output of ResetUserPassword.

@@ -61,7 +61,7 @@ type GateFinding struct {
 // CreateGateIn is the input of CreateGate.
 type CreateGateIn struct {
 	ProjectID op.UUID  `path:"projectId" format:"uuid" doc:"The project."`
-	StageID   op.UUID  `json:"stageId" required:"true" format:"uuid" doc:"The stage of the project that the gate follows. A stage has at most one gate; a second one is a CONFLICT (409)."`
+	StageID   op.UUID  `json:"stageId" required:"true" format:"uuid" doc:"The stage of the project that the gate follows. A stage has at most one gate; a second one is a CONFLICT."`
 	Name      string   `json:"name" required:"true" maxLength:"200" doc:"The gate's name."`
 	Criteria  []string `json:"criteria" maxLength:"50" doc:"The criteria that reviewers assess: distinct texts of 1 to 500 characters."`
 }

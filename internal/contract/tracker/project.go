@@ -108,7 +108,7 @@ type CreateProjectIn struct {
 	StartDate       op.Date   `json:"startDate" required:"true" format:"date" doc:"The project's start date."`
 	EndDate         op.Date   `json:"endDate" format:"date" doc:"The project's end date."`
 	Description     string    `json:"description" maxLength:"20000" doc:"The project's description."`
-	Prefix          string    `json:"prefix" pattern:"^[A-Za-z][A-Za-z0-9]{1,9}$" form:"a letter and one to nine letters or digits, such as HW" doc:"The prefix of the task keys: a letter and one to nine letters or digits, unique in the tenant (409). Default: derived from the name."`
+	Prefix          string    `json:"prefix" pattern:"^[A-Za-z][A-Za-z0-9]{1,9}$" form:"a letter and one to nine letters or digits, such as HW" doc:"The prefix of the task keys: a letter and one to nine letters or digits, unique in the tenant. Default: derived from the name."`
 	IssuePrefix     string    `json:"issuePrefix" pattern:"^[A-Za-z][A-Za-z0-9]{1,9}$" form:"a letter and one to nine letters or digits, such as HW" doc:"The prefix of the issue keys, unique in the tenant. Default: ISS."`
 	Classification  string    `json:"classification" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" default:"UNCLASSIFIED" doc:"The classification of the project and everything in it."`
 	OrganisationID  op.UUID   `json:"organisationId" format:"uuid" doc:"The organisation that the project belongs to. Default: the caller's organisation."`
@@ -169,7 +169,7 @@ type UpdateProjectIn struct {
 	OwnerID         op.Opt[op.UUID]   `json:"ownerId" format:"uuid" doc:"A new user responsible for the project; null removes the owner."`
 	InitiativeID    op.Opt[op.UUID]   `json:"initiativeId" format:"uuid" doc:"A new initiative, which also requires initiative.update; null removes the project from its initiative."`
 	RenameStatuses  []StatusRename    `json:"renameStatuses" maxLength:"30" doc:"New names for statuses of the project and its tasks. All renames apply simultaneously, so two statuses can swap names. customStatuses, if also given, uses the new names."`
-	CustomStatuses  op.Opt[[]Status]  `json:"customStatuses" minLength:"1" maxLength:"30" doc:"The complete new list of statuses, in order. Omitting a status that a task still has is a CONFLICT (409)."`
+	CustomStatuses  op.Opt[[]Status]  `json:"customStatuses" minLength:"1" maxLength:"30" doc:"The complete new list of statuses, in order. Omitting a status that a task still has is a CONFLICT."`
 	StoryPointScale op.Opt[[]float64] `json:"storyPointScale" maxLength:"50" doc:"The new scale; null removes it. Existing estimates are kept."`
 }
 

@@ -200,4 +200,4 @@ func Operations() []*op.Operation {
 
 // CascadeRule is the sentence about cascading deletes in the descriptions of
 // delete operations.
-const CascadeRule = "Fails with 409 (reason CASCADE_DENIED, with the number of records) if the deletion would delete or change records that you may not delete or change yourself."
+const CascadeRule = "Fails with CONFLICT (reason CASCADE_DENIED, with the number of records) if the deletion would delete or change records that you may not delete or change yourself."
