@@ -23,11 +23,14 @@ RACE = $(shell if [ "$$(go env CGO_ENABLED)" = 1 ]; then echo -race; else echo "
 RACED := ./cmd/pt ./internal/admission ./internal/agentcmd ./internal/app ./internal/audit ./internal/client ./internal/decisionlog \
 	./internal/events ./internal/executor ./internal/httpapi ./internal/mcp ./internal/postgres/... ./internal/principal ./internal/telemetry ./internal/token ./jobs
 
+# Compiling and testing policies allocates a lot. Fewer collections save a quarter of the processor time for three times the memory (600 MB for the largest package).
+GC := GOGC=400
+
 # Tools are pinned in modules of their own: none of what they need gets into the product's go.mod.
 TOOLS := $(CURDIR)/internal/tools
-OPA := go tool -modfile=$(TOOLS)/go.mod opa
+OPA := $(GC) go tool -modfile=$(TOOLS)/go.mod opa
 GOVULNCHECK := go tool -modfile=$(TOOLS)/go.mod govulncheck
-LINT := go tool -modfile=$(TOOLS)/lint/go.mod golangci-lint
+LINT := $(GC) go tool -modfile=$(TOOLS)/lint/go.mod golangci-lint
 SETUP := ./internal/tools/setup.sh
 
 GODIRS := $(wildcard cmd docs internal jobs migrations policies policytests)
@@ -58,7 +61,7 @@ man: ## Write pt's manual pages to bin/man/man1 (man -M bin/man pt-list-tasks)
 ## Testing
 
 # Lint runs go vet on every package. Equal flags let go reuse the result of a test that has run.
-GOTEST := go test -vet=off -timeout 30m
+GOTEST := $(GC) go test -vet=off -timeout 30m
 
 .PHONY: test
 ifdef PKG
@@ -66,7 +69,7 @@ test: setup-test ## Run every test against real PostgreSQL; PKG=./internal/track
 	$(GOTEST) -run '$(RUN)' $(PKG)
 else
 test: setup-test
-	@for dir in $(MODULES); do echo "cd $$dir && go test ./..."; (cd $$dir && go test ./...); done
+	@for dir in $(MODULES); do echo "cd $$dir && go test ./..."; (cd $$dir && $(GOTEST) ./...); done
 	$(GOTEST) ./policytests/... ./internal/archtest
 	$(GOTEST) $(RACE) $(RACED)
 	$(GOTEST) $(RACE) ./internal/authz -run Concurrent
