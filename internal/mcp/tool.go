@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"reflect"
 	"strings"
 	"time"
@@ -73,8 +72,7 @@ func newTool(o *op.Operation, server *sdk.Implementation, tools map[string]strin
 		Name: o.ToolName(), Description: w.rewrite(description(o)), InputSchema: in, OutputSchema: out,
 		Annotations: &sdk.ToolAnnotations{
 			ReadOnlyHint: o.Effect == op.Read, DestructiveHint: &destroys,
-			// All HTTP methods except POST are idempotent.
-			IdempotentHint: o.Method != http.MethodPost,
+			IdempotentHint: o.IsIdempotent(),
 			// The tools access only Parapet.
 			OpenWorldHint: &no,
 		},

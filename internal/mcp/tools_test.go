@@ -65,6 +65,10 @@ func TestDefaultToolset_HasFewToolsAndTokens(t *testing.T) {
 	}
 }
 
+// idempotentPosts are the operations with the method POST that change nothing if they are
+// repeated.
+var idempotentPosts = []string{"add-dependency", "answer-decision", "bind-repo", "cancel-decision", "promote-issue"}
+
 func TestTools_HaveAnnotationsToolsetAndDescription(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -86,6 +90,9 @@ func TestTools_HaveAnnotationsToolsetAndDescription(t *testing.T) {
 		a := tool.definition.Annotations
 		if a == nil || a.DestructiveHint == nil || a.OpenWorldHint == nil || a.ReadOnlyHint != (o.Effect == op.Read) || *a.DestructiveHint != (o.Effect == op.Destroy) || *a.OpenWorldHint {
 			t.Errorf("%s: got annotations %+v, want those of the effect %s", o.Name, a, o.Effect)
+		}
+		if a != nil && a.IdempotentHint != (o.Method != http.MethodPost || slices.Contains(idempotentPosts, o.Name)) {
+			t.Errorf("%s: got idempotentHint %v", o.Name, a.IdempotentHint)
 		}
 		if o.Effect == op.Read && o.Method != http.MethodGet {
 			t.Errorf("%s has the effect read: got method %s, want GET", o.Name, o.Method)

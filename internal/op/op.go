@@ -65,6 +65,9 @@ type Spec struct {
 	// Secret reports whether the response contains a credential. Such a response is never
 	// stored, so the operation accepts no idempotency key.
 	Secret bool
+	// Idempotent reports whether a repeated POST changes nothing more. The other methods
+	// are always idempotent.
+	Idempotent bool
 	// Bulk reports whether a call can take seconds. Such a call uses the bulk lane of the
 	// database pool, does not block the tenant's other changes, and has a longer deadline.
 	Bulk bool
@@ -182,6 +185,9 @@ func (o *Operation) HasBody() bool {
 	}
 	return false
 }
+
+// IsIdempotent reports whether a call with the same input changes nothing more.
+func (o *Operation) IsIdempotent() bool { return o.Idempotent || o.Method != "POST" }
 
 // ToolName returns the name of the operation's MCP tool: its name in snake case.
 func (o *Operation) ToolName() string { return strings.ReplaceAll(o.Name, "-", "_") }

@@ -47,7 +47,9 @@ func addDependency(ctx context.Context, c *executor.Call, in *contract.AddDepend
 		if err := authorizeUnchanged(ctx, c, contract.PermTasksRead, row.resource(c.Tenant)); err != nil {
 			return nil, err
 		}
-		return existing[i].toDependency(c, &row, contract.DirectionBlockedBy), nil
+		found := existing[i].toDependency(c, &row, contract.DirectionBlockedBy)
+		found.Existed = true
+		return found, nil
 	}
 	if len(existing) >= contract.MaxDependencies {
 		return nil, fault.Conflict(fmt.Sprintf("The task already depends on %d tasks, the maximum. Make it depend on a task or an epic that groups them.", contract.MaxDependencies))

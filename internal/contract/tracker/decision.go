@@ -90,7 +90,7 @@ type AnswerDecisionIn struct {
 
 // AnswerDecision answers a decision request.
 var AnswerDecision = op.New[AnswerDecisionIn, DecisionRequest](op.Spec{
-	Name: "answer-decision", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/decision-requests/{requestId}/answer", Permission: PermDecisionAnswer, Effect: op.Write,
+	Name: "answer-decision", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/decision-requests/{requestId}/answer", Permission: PermDecisionAnswer, Effect: op.Write, Idempotent: true,
 	Summary:     "Answer a decision request.",
 	Description: "The first answer counts: a request that is already answered or cancelled is returned unchanged. Does not change the task's status or assignee.",
 })
@@ -106,7 +106,7 @@ type CancelDecisionIn struct {
 var CancelDecision = op.New[CancelDecisionIn, DecisionRequest](op.Spec{
 	// Permission is only tasks.read, so that a caller who can read the task gets
 	// an error that names the permission required to cancel.
-	Name: "cancel-decision", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/decision-requests/{requestId}/cancel", Permission: PermTasksRead, Grant: PermTasksUpdateAny, Effect: op.Write,
+	Name: "cancel-decision", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/decision-requests/{requestId}/cancel", Permission: PermTasksRead, Grant: PermTasksUpdateAny, Effect: op.Write, Idempotent: true,
 	Summary:     "Cancel a decision request.",
 	Description: "Allowed for callers with tasks.update.any and for the agent that raised the request. A request that is already answered or cancelled is returned unchanged. Does not change the task's status or assignee.",
 })

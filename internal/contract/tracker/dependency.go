@@ -20,6 +20,7 @@ type Dependency struct {
 	Direction string    `json:"direction" enum:"BLOCKED_BY|BLOCKS" doc:"BLOCKED_BY: this task depends on the other task. BLOCKS: the other task depends on this task."`
 	Task      TaskRef   `json:"task" doc:"The other task."`
 	CreatedAt time.Time `json:"createdAt" doc:"When the dependency was created."`
+	Existed   bool      `json:"existed,omitempty" doc:"True if the dependency existed before the call. Set only by add-dependency."`
 }
 
 // TaskRef is the short form of a task in the dependencies of another task. If the
@@ -62,10 +63,10 @@ type AddDependencyIn struct {
 
 // AddDependency makes a task depend on another task.
 var AddDependency = op.New[AddDependencyIn, Dependency](op.Spec{
-	Name: "add-dependency", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/dependencies", Permission: PermTaskUpdate, Effect: op.Write, Status: 201,
+	Name: "add-dependency", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/dependencies", Permission: PermTaskUpdate, Effect: op.Write, Status: 201, Idempotent: true,
 	Summary: "Make a task depend on another task.",
 	Description: "The task enters the ready set when every task that it depends on is done or cancelled. Fails with CONFLICT if the dependency would create a cycle; details.cycle lists the keys of the cycle. " +
-		"If the dependency already exists, it is returned unchanged.",
+		"If the dependency already exists, returns it unchanged with existed: true.",
 })
 
 // RemoveDependencyIn is the input of RemoveDependency.

@@ -213,7 +213,7 @@ type PromoteIssueIn struct {
 
 // PromoteIssue creates a task from an issue.
 var PromoteIssue = op.New[PromoteIssueIn, Task](op.Spec{
-	Name: "promote-issue", Module: Module, Method: "POST", Path: "/api/issues/{issue}/promote", Permission: PermIssueUpdate, Effect: op.Write,
+	Name: "promote-issue", Module: Module, Method: "POST", Path: "/api/issues/{issue}/promote", Permission: PermIssueUpdate, Effect: op.Write, Idempotent: true,
 	Summary: "Promote an issue to a task of its project.",
 	Description: "Creates a BUG with the issue's title, description, due date and assignee (if still assignable) and a priority derived from the severity. " +
 		"Issue and task reference each other; the issue is otherwise unchanged. If the issue was already promoted, its task is returned. Also requires task.create; titles are not checked for duplicates.",

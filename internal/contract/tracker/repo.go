@@ -19,7 +19,7 @@ type BindRepoIn struct {
 
 // BindRepo binds a repository path to a project.
 var BindRepo = op.New[BindRepoIn, RepoPath](op.Spec{
-	Name: "bind-repo", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/repo-paths", Permission: PermProjectUpdate, Effect: op.Write, Status: 201,
+	Name: "bind-repo", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/repo-paths", Permission: PermProjectUpdate, Effect: op.Write, Status: 201, Idempotent: true,
 	Summary:     "Bind a repository path to a project.",
 	Description: "find-project then finds the project by the path and by any folder below it, unless a longer bound path matches. A path can be bound to only one project of the tenant. If it is already bound to this project, the existing binding is returned.",
 })
