@@ -22,28 +22,29 @@ all contributors, else the absolute path of its top directory. Commands without 
 project use the project to which the current directory is bound; the longest binding
 applies.`
 
-func newBindCmds(inv *invocation) []*cobra.Command {
-	return []*cobra.Command{newBindRepoCmd(inv), newUnbindRepoCmd(inv)}
-}
-
 func newBindRepoCmd(inv *invocation) *cobra.Command {
-	k, cmd := newCall(inv, tracker.BindRepo.Operation, commandForm[tracker.BindRepoIn]{
-		long: "Bind a repository to a project.\n\n" + bindingHelp,
+	k, cmd := newCall(inv, tracker.BindRepo.Operation, form{
+		flags: "path=-",
+		long:  "Bind a repository to a project.\n\n" + bindingHelp,
 		example: `  pt bind-repo APOLLO
   pt bind-repo APOLLO git@example.org:acme/apollo.git
   pt bind-repo APOLLO ./services/lander`,
-	})
+	}, "bind-repo")
 	cmd.Use, cmd.Args = "bind-repo <project> [path]", cobra.RangeArgs(1, 2)
 	return inv.setRun(cmd, reflect.TypeFor[tracker.RepoPath](), func(ctx context.Context, args []string) error {
+		in, ok := k.input().(*tracker.BindRepoIn)
+		if !ok {
+			return usagef("pt bind-repo has another input")
+		}
 		var err error
-		if k.in.Path, err = inv.bindingPath(args[1:]); err != nil {
+		if in.Path, err = inv.bindingPath(args[1:]); err != nil {
 			return err
 		}
 		c, err := k.prepare(ctx, args[:1])
 		if err != nil {
 			return err
 		}
-		out, err := callOperation(ctx, c, tracker.BindRepo, &k.in, k.options()...)
+		out, err := callOperation(ctx, c, tracker.BindRepo, in, k.options()...)
 		if err != nil {
 			return err
 		}
@@ -82,7 +83,7 @@ type unbindOut struct {
 }
 
 func newUnbindRepoCmd(inv *invocation) *cobra.Command {
-	k, cmd := newCall(inv, tracker.UnbindRepo.Operation, commandForm[tracker.UnbindRepoIn]{
+	k, cmd := newCall(inv, tracker.UnbindRepo.Operation, form{
 		long: `Unbind a repository from a project; pt find-project lists the bindings. The command
 asks for confirmation on a terminal; without a terminal it requires --yes.
 
@@ -90,7 +91,7 @@ asks for confirmation on a terminal; without a terminal it requires --yes.
 		example: `  pt unbind-repo APOLLO --yes
   pt unbind-repo APOLLO git@example.org:acme/apollo.git --yes
   pt unbind-repo APOLLO 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --yes`,
-	})
+	}, "unbind-repo")
 	cmd.Use, cmd.Args = "unbind-repo <project> [path or binding]", cobra.RangeArgs(1, 2)
 	return inv.setRun(cmd, reflect.TypeFor[unbindOut](), func(ctx context.Context, args []string) error {
 		if err := inv.confirmDestructive(k.yes); err != nil {

@@ -10,11 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
-	"parapet/internal/contract/identity"
-	"parapet/internal/contract/tracker"
-	"parapet/internal/op"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -370,77 +365,6 @@ func TestCompletion_SuggestsValuesAndPrintsScripts(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		if got := invoke(t, nil, environment{}, "completion", shell); got.code != 0 || len(got.out) < 1000 {
 			t.Errorf("completion %s: got exit %d and %d bytes, want exit %d and a script", shell, got.code, len(got.out), ExitDone)
-		}
-	}
-}
-
-// Each input field of an operation with a command must have a flag or be listed in
-// excluded with a reason.
-func TestCommands_EachOperationFieldHasFlag(t *testing.T) {
-	t.Parallel()
-	excluded := map[string]string{
-		"hint": "an argument", "dependsOn": "an argument", "path": "an argument",
-		"items": "the lines of the file", "email": "--email of auth login", "password": "read from a prompt", "tenantId": "--tenant",
-	}
-	renamed := map[string]string{
-		"startDate": "start", "endDate": "end", "dueDate": "due", "issueType": "type", "epicId": "epic", "parentTaskId": "parent",
-		"initiativeId": "initiative", "taskId": "task", "issueId": "issue", "stageId": "stage", "projectId": "project", "userId": "user",
-		"leaseSeconds": "lease", "deliverableId": "deliverable", "timeoutSeconds": "timeout", "values": "value", "criteria": "criterion", "renameStatuses": "rename-status",
-		"actorId": "actor", "correlationId": "request", "requestId": "request", "credentialId": "credential",
-		"organisationId": "organisation", "ownerId": "owner", "targetUserId": "user", "serviceUserId": "service-user",
-	}
-	commands := map[string]bool{}
-	for _, o := range append(tracker.Operations(), identity.IssueKey.Operation, identity.IssueServiceKey.Operation,
-		identity.ListKeys.Operation, identity.RevokeKey.Operation, identity.ListOrgs.Operation, identity.Permissions.Operation, identity.ListAuditEntries.Operation,
-		identity.ListDecisions.Operation, identity.GetDecision.Operation) {
-		name := map[string]string{
-			"import-items": "import", "export-items": "export", "get-project": "find-project", "get-initiative": "initiative",
-		}[o.Name]
-		if name == "" {
-			name = o.Name
-		}
-		cmd, _, err := testRoot().Find([]string{name})
-		if err != nil || cmd.Name() != name {
-			t.Errorf("the operation %s has no command", o.Name)
-			continue
-		}
-		commands[name] = true
-		for _, f := range o.Fields {
-			flag := renamed[f.Name]
-			if flag == "" {
-				flag = toKebabCase(f.Name)
-			}
-			if f.Name == "criteria" && o.Name == "create-deliverable" {
-				flag = "criterion"
-			}
-			// review-gate has the flags --met and --not-met for this field.
-			if o.Name == "review-gate" && f.Name == "criteria" {
-				flag = "met"
-			}
-			if o.Name == "export-items" && (f.Name == "limit" || f.Name == "cursor") {
-				continue // export fetches all pages
-			}
-			argument := f.Source == op.FromPath && strings.Contains(cmd.Use, "<")
-			if !argument && excluded[f.Name] == "" && cmd.Flags().Lookup(flag) == nil {
-				t.Errorf("%s has no flag for the field %s", name, f.Name)
-			}
-		}
-		if key := cmd.Flags().Lookup("idempotency-key"); (key != nil) != (o.Effect.Changes() && !o.Secret) {
-			t.Errorf("%s: exactly the repeatable changes must have --idempotency-key", name)
-		}
-		if all := cmd.Flags().Lookup("all"); (all != nil) != (cmd.Flags().Lookup("cursor") != nil) {
-			t.Errorf("%s: a list must have both --all and --cursor", name)
-		}
-		if o.Effect == op.Destroy && cmd.Flags().Lookup("yes") == nil {
-			t.Errorf("%s is destructive and has no --yes", name)
-		}
-	}
-	if len(commands) < 15 {
-		t.Fatalf("got %d commands, want at least 15", len(commands))
-	}
-	for _, global := range []string{"json", "jq", "fields", "org", "profile", "timeout"} {
-		if testRoot().PersistentFlags().Lookup(global) == (*pflag.Flag)(nil) {
-			t.Errorf("global flag --%s is missing", global)
 		}
 	}
 }

@@ -13,48 +13,13 @@ import (
 	"parapet/internal/op"
 )
 
-// commandForm adds help texts and flags to the declaration of an operation. The rest of
-// the command comes from the declaration: its name, its arguments (the path parameters
-// that are not flags, in order), the help of its flags, and whether it asks for
-// confirmation.
-type commandForm[In any] struct {
-	// name is the command's name. Default: the operation's name.
-	name string
-	// short is the one-line help. Default: the operation's summary.
-	short string
-	// long is the full help. Default: the short help and the operation's description.
-	long    string
-	example string
-	// flags are the fields that are flags, in the syntax of bind. --project, --limit and
-	// --cursor are added if the operation has such fields.
-	flags []string
-	// args are further fields that are arguments, each as "field:argument". They follow
-	// the path parameters.
-	args []string
-	// optional are flags that the declaration requires and that prepareInput gives a
-	// default.
-	optional []string
-	// allPages makes the command fetch all pages; it has no --limit and --cursor.
-	allPages bool
-	// ignoreDefaultProject keeps PT_PROJECT out of an optional --project.
-	ignoreDefaultProject bool
-	// question is the confirmation question; %s is the name of the record.
-	question string
-	// recordName returns the name of the record for the question. Default: the
-	// argument that the user typed.
-	recordName func(ctx context.Context, c *client.Client, in *In) (string, error)
-	// setup adds flags that only this command has.
-	setup func(cmd *cobra.Command, in *In)
-	// prepareInput completes the input before the first request.
-	prepareInput func(in *In) error
-}
-
 // call is the invocation of a command that executes an operation.
-type call[In any] struct {
+type call struct {
 	inv  *invocation
 	op   *op.Operation
-	form commandForm[In]
-	in   In
+	form form
+	// in is the input, a value of the operation's input type.
+	in reflect.Value
 	// args are the arguments, in order.
 	args []*argument
 	// project is --project, or nil if the operation has no such flag.
@@ -63,66 +28,73 @@ type call[In any] struct {
 	hints []*argument
 	// texts are the values of the flags that read standard input if they are "-".
 	texts []reflect.Value
-	yes   bool
+	// custom are the values of the form's custom flags, by name.
+	custom map[string]*textList
+	// secrets are the fields that are prompted for.
+	secrets []secretField
+	yes     bool
 	writeFlags
 	listFlags
 }
 
-// newCall returns the command for an operation. The caller sets its RunE.
-func newCall[In any](inv *invocation, o *op.Operation, f commandForm[In]) (*call[In], *cobra.Command) {
-	k := &call[In]{inv: inv, op: o, form: f}
-	v := reflect.ValueOf(&k.in).Elem()
-	use := firstNonEmpty(f.name, o.Name)
+// newOperationCmd returns the command for an operation, with the last word of path as its
+// name.
+func newOperationCmd(inv *invocation, o *op.Operation, f form, path string) *cobra.Command {
+	k, cmd := newCall(inv, o, f, path)
+	return inv.setRun(cmd, k.dataType(), k.run)
+}
+
+// newCall returns the command for an operation. The caller sets its RunE. Everything comes
+// from the declaration, unless the form says otherwise.
+func newCall(inv *invocation, o *op.Operation, f form, path string) (*call, *cobra.Command) {
+	k := &call{inv: inv, op: o, form: f, in: reflect.New(o.In).Elem()}
+	use := lastWord(path)
 	for _, part := range o.PathParts() {
-		if isFlag(f.flags, part) {
-			continue
+		if !contains(f.pathFlags, part) {
+			use += k.addArgument(part, "")
 		}
-		a := k.newArgument(fieldNamed(o, part), v)
-		use += " <" + a.name + ">"
-		k.args = append(k.args, a)
-		k.hints = append(k.hints, a)
 	}
-	for _, name := range f.args {
-		fieldName, argName, _ := strings.Cut(name, ":")
-		a := k.newArgument(fieldNamed(o, fieldName), v)
-		a.name = argName
-		use += " <" + argName + ">"
-		k.args = append(k.args, a)
-		k.hints = append(k.hints, a)
+	for word := range strings.FieldsSeq(f.args) {
+		fieldName, argName, _ := strings.Cut(word, "=")
+		use += k.addArgument(fieldName, argName)
 	}
 	cmd := &cobra.Command{
 		Use: use, Short: firstNonEmpty(f.short, strings.TrimSuffix(o.Summary, ".")), Example: f.example,
 		Args: cobra.RangeArgs(k.minArgs(), len(k.args)),
 	}
-	cmd.Long = k.long(cmd.Short)
 	if len(k.args) > 0 {
 		cmd.ValidArgsFunction = inv.completeArgument(k.args)
 	}
-	k.bindFlags(cmd, v)
-	if o.Effect == op.Destroy {
-		cmd.Flags().BoolVar(&k.yes, "yes", false, "do not ask for confirmation")
+	flags := k.bindFlags(cmd)
+	cmd.Long = k.long(cmd.Short)
+	if cmd.Example == "" {
+		cmd.Example = "  pt " + path + " " + strings.Join(quoteArgs(k.exampleArgs()), " ")
+		cmd.Example = strings.TrimRight(cmd.Example, " ")
 	}
-	if o.Effect.Changes() && !o.Secret {
-		k.writeFlags.bind(cmd)
-	}
-	if f.setup != nil {
-		f.setup(cmd, &k.in)
-	}
-	for _, flag := range f.optional {
-		must(cmd.Flags().SetAnnotation(flag, cobra.BashCompOneRequiredFlag, []string{"false"}))
-	}
-	replaceFieldNames(cmd, f.flags)
+	replaceFieldNames(cmd, flags)
 	return k, cmd
 }
 
-func (k *call[In]) newArgument(f op.Field, in reflect.Value) *argument {
-	a := newArgument(f, in)
+// input returns a pointer to the input, of the operation's input type.
+func (k *call) input() any { return k.in.Addr().Interface() }
+
+// addArgument adds an argument for a field and returns its placeholder in the usage line.
+func (k *call) addArgument(fieldName, name string) string {
+	a := k.newArgument(fieldNamed(k.op, fieldName))
+	a.name = firstNonEmpty(name, a.name)
+	k.args = append(k.args, a)
+	k.hints = append(k.hints, a)
+	return " <" + a.name + ">"
+}
+
+func (k *call) newArgument(f op.Field) *argument {
+	a := newArgument(f, k.in)
 	a.lookUp = k.op.Effect == op.Destroy
 	return a
 }
 
 // minArgs returns the minimum number of arguments.
-func (k *call[In]) minArgs() int {
+func (k *call) minArgs() int {
 	if k.mayOmitProject() {
 		return len(k.args) - 1
 	}
@@ -131,18 +103,17 @@ func (k *call[In]) minArgs() int {
 
 // mayOmitProject reports whether the first argument is a project that may come from
 // PT_PROJECT, a task key or the directory. Commands that delete need it explicitly.
-func (k *call[In]) mayOmitProject() bool {
+func (k *call) mayOmitProject() bool {
 	return len(k.args) > 0 && k.args[0].kind == hintProject && k.op.Effect != op.Destroy
 }
 
-func (k *call[In]) long(short string) string {
-	text := firstNonEmpty(k.form.long, k.op.Description)
-	parts := []string{short + "."}
-	if k.form.long != "" {
-		parts = nil
-	}
-	if text != "" {
-		parts = append(parts, text)
+func (k *call) long(short string) string {
+	parts := []string{k.form.long}
+	if k.form.long == "" {
+		parts = []string{short + "."}
+		if k.op.Description != "" {
+			parts = append(parts, k.op.Description)
+		}
 	}
 	for _, h := range k.hints {
 		if h.kind == hintProject {
@@ -152,93 +123,12 @@ func (k *call[In]) long(short string) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// bindFlags adds the flags: those that accept hints, and plain ones.
-func (k *call[In]) bindFlags(cmd *cobra.Command, v reflect.Value) {
-	for _, f := range k.op.Fields {
-		if f.Name == "projectId" && (f.Source != op.FromPath || isFlag(k.form.flags, f.Name)) {
-			k.project = k.newArgument(f, v)
-			k.hints = append(k.hints, k.project)
-			k.bindHint(cmd, k.project, "project")
-		}
-	}
-	var plain []string
-	for _, name := range k.form.flags {
-		fieldName, flag, renamed := strings.Cut(strings.TrimSuffix(name, "!"), ":")
-		f := fieldNamed(k.op, fieldName)
-		if f.Name == "projectId" {
-			continue
-		}
-		if hintKindOf(f) == hintNone {
-			plain = append(plain, name)
-			if isLongText(f) {
-				k.texts = append(k.texts, v.Field(f.Index))
-			}
-			continue
-		}
-		if !renamed {
-			flag = toKebabCase(fieldName)
-		}
-		a := k.newArgument(f, v)
-		k.hints = append(k.hints, a)
-		k.bindHint(cmd, a, flag)
-	}
-	for _, name := range []string{"limit", "cursor"} {
-		if k.form.allPages {
-			v.Field(fieldNamed(k.op, "limit").Index).SetInt(maxPage)
-			continue
-		}
-		if slices.ContainsFunc(k.op.Fields, func(f op.Field) bool { return f.Name == name }) {
-			plain = append(plain, name)
-		}
-	}
-	bind(cmd, k.op, &k.in, plain...)
-	if flag := cmd.Flags().Lookup("status"); flag != nil && len(fieldNamed(k.op, "status").Enum) == 0 {
-		must(cmd.RegisterFlagCompletionFunc("status", k.inv.completeStatus))
-	}
-}
-
-// bindHint adds a flag that accepts a hint.
-func (k *call[In]) bindHint(cmd *cobra.Command, a *argument, flag string) {
-	help := strings.ReplaceAll(a.field.Doc, "`", "'")
-	if forms := a.kind.help(); forms != "" {
-		help = strings.TrimSuffix(help, ".") + " (" + forms + ")"
-	}
-	cmd.Flags().Var(a, flag, help)
-	if a.field.Required && a.kind != hintProject {
-		must(cmd.MarkFlagRequired(flag))
-	}
-	complete := cobra.NoFileCompletions
-	if a.kind == hintProject {
-		complete = k.inv.completeProject
-	}
-	must(cmd.RegisterFlagCompletionFunc(flag, complete))
-}
-
-// isFlag reports whether a field is listed in flags, which has the syntax of bind.
-func isFlag(flags []string, field string) bool {
-	return slices.ContainsFunc(flags, func(name string) bool {
-		name, _, _ = strings.Cut(strings.TrimSuffix(name, "!"), ":")
-		return name == field
-	})
-}
-
-// isLongText reports whether a field accepts more than 1000 characters. The flag of such
-// a field reads standard input if its value is "-".
-func isLongText(f op.Field) bool {
-	return f.Value().Kind() == reflect.String && f.MaxLength != nil && *f.MaxLength > 1000
-}
-
 // prepare fills the input from the command line and returns the client. It validates the
 // input before it sends requests to resolve hints, and then asks for confirmation if the
 // command deletes.
-func (k *call[In]) prepare(ctx context.Context, args []string) (*client.Client, error) {
-	if err := k.readTexts(); err != nil {
+func (k *call) prepare(ctx context.Context, args []string) (*client.Client, error) {
+	if err := k.readFlags(); err != nil {
 		return nil, err
-	}
-	if k.form.prepareInput != nil {
-		if err := k.form.prepareInput(&k.in); err != nil {
-			return nil, err
-		}
 	}
 	if k.isEmptyUpdate() {
 		return nil, usagef("nothing to change; set a flag such as --%s", k.exampleFlag())
@@ -250,7 +140,10 @@ func (k *call[In]) prepare(ctx context.Context, args []string) (*client.Client, 
 	if err := k.setArguments(args, s); err != nil {
 		return nil, err
 	}
-	if err := k.op.Validate(&k.in); err != nil {
+	if err := k.readSecrets(ctx); err != nil {
+		return nil, err
+	}
+	if err := k.op.Validate(k.input()); err != nil {
 		return nil, usage(err)
 	}
 	if k.op.Effect == op.Destroy {
@@ -270,8 +163,27 @@ func (k *call[In]) prepare(ctx context.Context, args []string) (*client.Client, 
 	return c, k.confirmDestructive(ctx, c)
 }
 
+// readFlags sets the fields of the flags that are not set directly: long texts, custom
+// flags and the form's own completion.
+func (k *call) readFlags() error {
+	if err := k.readTexts(); err != nil {
+		return err
+	}
+	for _, f := range k.form.custom {
+		if values := k.custom[f.name].values; values != nil {
+			if err := f.apply(k.input(), values); err != nil {
+				return err
+			}
+		}
+	}
+	if k.form.prepare != nil {
+		return k.form.prepare(k)
+	}
+	return nil
+}
+
 // readTexts reads standard input into the flag whose value is "-".
-func (k *call[In]) readTexts() error {
+func (k *call) readTexts() error {
 	var hasRead bool
 	for _, v := range k.texts {
 		switch {
@@ -299,29 +211,47 @@ func (k *call[In]) readTexts() error {
 }
 
 // isEmptyUpdate reports whether the command is an update that sets no field.
-func (k *call[In]) isEmptyUpdate() bool {
+func (k *call) isEmptyUpdate() bool {
 	for _, f := range k.op.Fields {
 		if f.Source == op.FromBody && f.Required {
 			return false
 		}
 	}
-	return k.op.Method == http.MethodPatch && countChanges(&k.in) == 0
+	return k.op.Method == http.MethodPatch && countChanges(k.in) == 0
+}
+
+// countChanges returns the number of fields that are set in the input of an update.
+func countChanges(in reflect.Value) int {
+	n := 0
+	for i := range in.NumField() {
+		switch f := in.Field(i); f.Kind() {
+		case reflect.Struct:
+			if f.FieldByName("Set").Bool() {
+				n++
+			}
+		case reflect.Slice:
+			n += f.Len()
+		}
+	}
+	return n
 }
 
 // exampleFlag returns the name of a flag that sets a field.
-func (k *call[In]) exampleFlag() string {
-	name, flag, renamed := strings.Cut(strings.TrimSuffix(k.form.flags[0], "!"), ":")
-	if slices.ContainsFunc(k.form.flags, func(n string) bool { return strings.TrimSuffix(n, "!") == "status" }) {
-		return "status"
+func (k *call) exampleFlag() string {
+	var first string
+	for _, f := range k.op.Fields {
+		if name := k.flagName(f); f.Source == op.FromBody && name != "" {
+			if name == "status" {
+				return name
+			}
+			first = firstNonEmpty(first, name)
+		}
 	}
-	if renamed {
-		return flag
-	}
-	return toKebabCase(name)
+	return first
 }
 
 // setArguments sets the fields of the arguments and the default project.
-func (k *call[In]) setArguments(args []string, s settings) error {
+func (k *call) setArguments(args []string, s settings) error {
 	remaining := k.args
 	if len(args) < len(remaining) {
 		var key string
@@ -354,29 +284,13 @@ func (k *call[In]) setArguments(args []string, s settings) error {
 
 // namesOtherRecord reports whether another flag names a record. That record determines
 // the project, so PT_PROJECT does not apply.
-func (k *call[In]) namesOtherRecord(project *argument) bool {
+func (k *call) namesOtherRecord(project *argument) bool {
 	return slices.ContainsFunc(k.hints, func(a *argument) bool { return a != project && a.isSet })
 }
 
-func (k *call[In]) setArgument(a *argument, text string) error {
+func (k *call) setArgument(a *argument, text string) error {
 	if a.kind == hintProject {
 		return k.inv.setProject(a, text)
 	}
 	return a.setText(text)
-}
-
-// confirmDestructive asks for confirmation if the command deletes and --yes is not set.
-func (k *call[In]) confirmDestructive(ctx context.Context, c *client.Client) error {
-	if k.op.Effect != op.Destroy || k.yes {
-		return nil
-	}
-	last := k.args[len(k.args)-1]
-	name := firstNonEmpty(last.foundName, last.typed)
-	if k.form.recordName != nil && last.foundName == "" {
-		var err error
-		if name, err = k.form.recordName(ctx, c, &k.in); err != nil {
-			return err
-		}
-	}
-	return k.inv.confirm(ctx, k.form.question, name)
 }

@@ -9,79 +9,67 @@ import (
 
 // The IDs of the command groups in pt --help.
 const (
-	groupTasks     = "tasks"
-	groupDecisions = "decisions"
-	groupIssues    = "issues"
-	groupProjects  = "projects"
-	groupPlanning  = "planning"
-	groupRecords   = "records"
-	groupAccess    = "access"
-	groupOther     = "other"
+	groupTasks          = "tasks"
+	groupDecisions      = "decisions"
+	groupIssues         = "issues"
+	groupProjects       = "projects"
+	groupPlanning       = "planning"
+	groupRecords        = "records"
+	groupAccess         = "access"
+	groupAdministration = "administration"
+	groupOther          = "other"
 )
 
-// commandFamily is a family of commands. names lists the commands that build returns; it is
-// nil for commands that must be built together with all others.
-type commandFamily struct {
-	group string
-	names []string
-	build func(*invocation) []*cobra.Command
+// specialCommand is a command that is not the command of one operation.
+type specialCommand struct {
+	group, name string
+	build       func(*invocation) *cobra.Command
 }
 
-// singleCommand returns a family with a single command.
-func singleCommand(group, name string, build func(*invocation) *cobra.Command) commandFamily {
-	return commandFamily{group, []string{name}, func(inv *invocation) []*cobra.Command { return []*cobra.Command{build(inv)} }}
-}
-
-// commandFamilies returns all families. A test compares names with the built commands.
-func commandFamilies() []commandFamily {
-	return []commandFamily{
-		{groupTasks, []string{"list-tasks", "get-task", "create-task", "update-task", "list-epic-children", "delete-task"}, newTaskCmds},
-		{groupTasks, []string{"claim-next-ready", "keep-claim", "release-claim"}, newClaimCmds},
-		{groupTasks, []string{"list-dependencies", "add-dependency", "remove-dependency"}, newDependencyCmds},
-		{groupTasks, []string{"list-custom-fields", "create-custom-field", "update-custom-field", "delete-custom-field", "set-custom-field-values"}, newCustomFieldCmds},
-		{groupDecisions, []string{"mark-awaiting-decision", "answer-decision", "cancel-decision", "list-decision-requests", "wait-decision"}, newDecisionCmds},
-		{groupIssues, []string{
-			"list-issues", "get-issue", "create-issue", "update-issue", "assign-issue", "escalate-issue", "transition-issue", "resolve-issue", "promote-issue", "delete-issue",
-		}, newIssueCmds},
-		{groupProjects, []string{"list-projects", "find-project", "create-project", "update-project", "delete-project"}, newProjectCmds},
-		singleCommand(groupProjects, "workspace", newWorkspaceCmd),
-		singleCommand(groupProjects, "get-project-overview", newOverviewCmd),
-		{groupProjects, []string{"bind-repo", "unbind-repo"}, newBindCmds},
-		singleCommand(groupProjects, "import", newImportCmd),
-		singleCommand(groupProjects, "export", newExportCmd),
-		{groupPlanning, []string{"initiative", "list-initiatives", "create-initiative", "update-initiative", "delete-initiative"}, newInitiativeCmds},
-		{groupPlanning, []string{"list-stages", "create-stage", "update-stage", "start-stage", "complete-stage", "delete-stage"}, newStageCmds},
-		{groupPlanning, []string{"create-gate", "update-gate", "review-gate", "delete-gate"}, newGateCmds},
-		{groupPlanning, []string{
-			"list-deliverables", "get-deliverable", "create-deliverable", "update-deliverable", "submit-deliverable", "start-deliverable-review",
-			"accept-deliverable", "reject-deliverable", "revise-deliverable", "delete-deliverable",
-		}, newDeliverableCmds},
-		{groupPlanning, []string{"list-criteria", "create-criterion", "update-criterion", "delete-criterion"}, newCriterionCmds},
-		{groupRecords, []string{"list-comments", "create-comment", "update-comment", "delete-comment"}, newCommentCmds},
-		{groupRecords, []string{"list-time-entries", "create-time-entry", "update-time-entry", "delete-time-entry"}, newTimeEntryCmds},
-		{groupRecords, []string{"list-runs", "get-run"}, newRunCmds},
-		{groupAccess, []string{"list-delegations", "get-delegation", "create-delegation", "revoke-delegation"}, newDelegationCmds},
-		singleCommand(groupAccess, "auth", newAuthCmd),
-		singleCommand(groupAccess, "list-orgs", newListOrgsCmd),
-		singleCommand(groupAccess, "list-people", newListPeopleCmd),
-		singleCommand(groupAccess, "permissions", newPermissionsCmd),
-		singleCommand(groupAccess, "list-audit-entries", newListAuditEntriesCmd),
-		{groupAccess, []string{"list-decisions", "get-decision"}, newDecisionLogCmds},
-		{groupAccess, []string{"issue-key", "issue-service-key", "list-keys", "revoke-key"}, func(inv *invocation) []*cobra.Command {
-			return []*cobra.Command{newIssueKeyCmd(inv), newIssueServiceKeyCmd(inv), newListKeysCmd(inv), newRevokeKeyCmd(inv)}
-		}},
-		singleCommand(groupOther, "prime", newPrimeCmd),
-		singleCommand(groupOther, "api", newAPICmd),
-		singleCommand(groupOther, "mcp", newMCPCmd),
-		singleCommand(groupOther, "version", newVersionCmd),
-		{group: groupOther, build: func(inv *invocation) []*cobra.Command {
-			return []*cobra.Command{newCompletionCmd(), newManCmd(inv)}
-		}},
+// specialCommands returns all special commands. A test compares name with the built command.
+func specialCommands() []specialCommand {
+	return []specialCommand{
+		{groupDecisions, "wait-decision", newWaitDecisionCmd},
+		{groupProjects, "find-project", newFindProjectCmd},
+		{groupProjects, "bind-repo", newBindRepoCmd},
+		{groupProjects, "unbind-repo", newUnbindRepoCmd},
+		{groupProjects, "import", newImportCmd},
+		{groupProjects, "export", newExportCmd},
+		{groupAccess, "auth", newAuthCmd},
+		{groupAccess, "list-orgs", newListOrgsCmd},
+		{groupOther, "prime", newPrimeCmd},
+		{groupOther, "api", newAPICmd},
+		{groupOther, "mcp", newMCPCmd},
+		{groupOther, "version", newVersionCmd},
+		{groupOther, "completion", newCompletionCmd},
+		{groupOther, "man", newManCmd},
 	}
 }
 
-// addCommands adds the family of the command called word to root, or all families
-// if no command has that name.
+// needsAllCommands are the commands that read the other commands.
+var needsAllCommands = []string{"completion", "man", "help"}
+
+// commandFamily is the help of a command that only has subcommands, such as pt users.
+type commandFamily struct{ short, long string }
+
+// commandFamilies returns the families, by name.
+func commandFamilies() map[string]commandFamily {
+	return map[string]commandFamily{
+		"users":         {"Manage the users of the tenant", "Manage the people, service principals and agents of the tenant."},
+		"memberships":   {"Manage the memberships of the tenant", "Manage who is a member of the tenant."},
+		"roles":         {"Manage roles and their permissions", "Manage the roles of the tenant and the permissions that they grant."},
+		"grants":        {"Manage who holds which role", "Manage role assignments: who holds which role, and where."},
+		"orgs":          {"Manage the organisations of the tenant", "Manage the organisations that take part in the tenant."},
+		"tenants":       {"Manage tenants", "Manage the tenants that the programme office administers."},
+		"keys":          {"Manage API keys", "Issue, list and revoke API keys."},
+		"audit":         {"Read the audit log and the events", "Read the audit log and the domain events of the tenant."},
+		"decisions":     {"Read the log of policy decisions", "Read the log of policy decisions."},
+		"notifications": {"Read your notifications", "List your notifications and mark them as read."},
+	}
+}
+
+// addCommands adds the commands that start with word to root, or all commands if there
+// are none.
 func addCommands(root *cobra.Command, inv *invocation, word string) {
 	root.AddGroup(
 		&cobra.Group{ID: groupTasks, Title: "Tasks:"},
@@ -91,23 +79,70 @@ func addCommands(root *cobra.Command, inv *invocation, word string) {
 		&cobra.Group{ID: groupPlanning, Title: "Initiatives, stages, gates and deliverables:"},
 		&cobra.Group{ID: groupRecords, Title: "Comments, time and runs:"},
 		&cobra.Group{ID: groupAccess, Title: "Access:"},
+		&cobra.Group{ID: groupAdministration, Title: "Administration:"},
 		&cobra.Group{ID: groupOther, Title: "Other:"},
 	)
 	root.SetHelpCommand(newHelpCmd())
 	root.SetHelpCommandGroupID(groupOther)
-	all := commandFamilies()
-	if i := slices.IndexFunc(all, func(n commandFamily) bool { return slices.Contains(n.names, word) }); i >= 0 {
-		all = all[i : i+1]
-	} else {
+	if slices.Contains(needsAllCommands, word) || !addMatching(root, inv, func(name string) bool { return name == word }) {
 		root.AddCommand(helpTopics()...)
+		addMatching(root, inv, func(string) bool { return true })
 	}
-	for _, n := range all {
-		for _, c := range n.build(inv) {
-			c.GroupID = n.group
-			addUsageToArgumentErrors(c)
-			root.AddCommand(c)
+}
+
+// addMatching adds the commands whose first word matches, and reports whether there are
+// any.
+func addMatching(root *cobra.Command, inv *invocation, matches func(word string) bool) bool {
+	for _, c := range specialCommands() {
+		if matches(c.name) {
+			addCommand(root, c.build(inv), c.group)
 		}
 	}
+	for _, o := range operationForms() {
+		for _, path := range o.paths {
+			word := firstWord(path)
+			if !matches(word) {
+				continue
+			}
+			parent := root
+			if word != path {
+				parent = familyOf(root, word, o.group)
+			}
+			addCommand(parent, newOperationCmd(inv, o.Operation, o.form, path), o.group)
+		}
+	}
+	return len(root.Commands()) > 0
+}
+
+// familyOf returns the subcommand of root with the name, and adds it if it is missing.
+func familyOf(root *cobra.Command, name, group string) *cobra.Command {
+	for _, c := range root.Commands() {
+		if c.Name() == name {
+			return c
+		}
+	}
+	family := commandFamilies()[name]
+	cmd := &cobra.Command{
+		Use: name, Short: family.short, Long: family.long,
+		Args:                       noSuchCommand,
+		SuggestionsMinimumDistance: 2,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.GroupID = group
+	root.AddCommand(cmd)
+	return cmd
+}
+
+// addCommand adds a command to root, or to a family. The first example of a family is that
+// of its first command.
+func addCommand(parent, cmd *cobra.Command, group string) {
+	addUsageToArgumentErrors(cmd)
+	if parent.HasParent() {
+		parent.Example = firstNonEmpty(parent.Example, cmd.Example)
+	} else {
+		cmd.GroupID = group
+	}
+	parent.AddCommand(cmd)
 }
 
 // addUsageToArgumentErrors adds the usage line to the errors for a wrong number of

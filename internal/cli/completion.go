@@ -13,7 +13,7 @@ import (
 // completionTime is the time limit of a completion request.
 const completionTime = 1500 * time.Millisecond
 
-func newCompletionCmd() *cobra.Command {
+func newCompletionCmd(*invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion <bash|zsh|fish>",
 		Short: "Print the completion script for a shell",

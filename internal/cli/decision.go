@@ -16,55 +16,6 @@ import (
 	"parapet/internal/op"
 )
 
-func newDecisionCmds(inv *invocation) []*cobra.Command {
-	return []*cobra.Command{
-		newRecordCmd(inv, tracker.MarkAwaitingDecision, commandForm[tracker.MarkAwaitingDecisionIn]{
-			long: `Raise a decision request on a task: a question that somebody must answer before the
-work can continue. If the task already has an open request, the command returns that
-request. You, or the agent in --agent, must be the assignee of the task, and the task
-must be in progress. Its status and assignee do not change.
-
-Separate options with commas, or repeat --options.`,
-			example: `  pt mark-awaiting-decision APOLLO APOLLO-17 --question "Which engine?" --options "F-1,J-2"
-  pt mark-awaiting-decision APOLLO-17 --question - < question.md
-  pt mark-awaiting-decision APOLLO-17 --question "Ship it?" --agent agent+builder@acme.example --session-id run-42`,
-			flags: []string{"question", "options", "agent", "sessionId"},
-		}, showDecision),
-		newRecordCmd(inv, tracker.AnswerDecision, commandForm[tracker.AnswerDecisionIn]{
-			example: `  pt answer-decision APOLLO-17 --request-id 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --chosen-option-index 0
-  pt answer-decision APOLLO-17 --request-id 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --answer "Neither: wait"`,
-			flags: []string{"requestId", "chosenOptionIndex", "answer"},
-			setup: func(cmd *cobra.Command, _ *tracker.AnswerDecisionIn) {
-				requireOneOf(cmd, "chosen-option-index", "answer")
-			},
-		}, showDecision),
-		newRecordCmd(inv, tracker.CancelDecision, commandForm[tracker.CancelDecisionIn]{
-			example: `  pt cancel-decision APOLLO-17 --request-id 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f`,
-			flags:   []string{"requestId"},
-		}, showDecision),
-		newListCmd(inv, tracker.ListDecisionRequests, commandForm[tracker.ListDecisionRequestsIn]{
-			example: `  pt list-decision-requests APOLLO-17
-  pt list-decision-requests APOLLO APOLLO-17 --status open --json --jq '.data[].id'`,
-			flags: []string{"status"},
-		}, decisionTable),
-		newWaitDecisionCmd(inv),
-	}
-}
-
-var decisionTable = table[tracker.DecisionRequest]{
-	emptyText: "No decision requests.", flex: 1,
-	columns: []column[tracker.DecisionRequest]{
-		{name: "Status", value: func(r *tracker.DecisionRequest) string { return r.Status }},
-		{name: "Question", value: func(r *tracker.DecisionRequest) string { return r.Question }},
-		{name: "Answer", value: func(r *tracker.DecisionRequest) string { return r.Answer }, optional: true},
-		{name: "Raised", value: func(r *tracker.DecisionRequest) string { return formatTime(r.CreatedAt) }},
-		{name: "By", value: func(r *tracker.DecisionRequest) string { return personName(r.RaisedByUser, r.RaisedBy) }},
-		{name: "ID", value: func(r *tracker.DecisionRequest) string { return string(r.ID) }},
-	},
-}
-
-func showDecision(d *markdown.Doc, r *tracker.DecisionRequest) { writeDecision(d, 1, r) }
-
 // writeDecision writes a decision request below a heading of the given level.
 func writeDecision(d *markdown.Doc, level int, r *tracker.DecisionRequest) {
 	d.Heading(level, "Decision request: "+r.Status)
@@ -97,7 +48,7 @@ func (e *pendingError) Error() string {
 
 type waitOptions struct {
 	inv     *invocation
-	call    *call[tracker.GetTaskIn]
+	call    *call
 	request string
 	timeout string
 }
@@ -111,9 +62,11 @@ const (
 	minPollInterval = time.Second
 )
 
-func newWaitDecisionCmd(inv *invocation) *cobra.Command {
-	k, cmd := newCall(inv, tracker.GetTask.Operation, commandForm[tracker.GetTaskIn]{
-		name: "wait-decision", short: "Wait until a decision request is answered",
+// waitDecisionForm is the form of wait-decision. The request is optional, because the task
+// has it.
+func waitDecisionForm() form {
+	return form{
+		short: "Wait until a decision request is answered",
 		long: `Wait until a decision request of a task is answered, and print it. The default is the
 latest request of the task. The command waits at most --timeout, or without a limit. It
 uses long polling: the service responds as soon as the request is answered.
@@ -122,7 +75,11 @@ Exit codes: 0 answered, 8 not answered in time, 2 cancelled, 3 the task has no d
 request.`,
 		example: `  pt wait-decision APOLLO-17
   pt wait-decision APOLLO APOLLO-17 --timeout 2h --json --jq .data.answer`,
-	})
+	}
+}
+
+func newWaitDecisionCmd(inv *invocation) *cobra.Command {
+	k, cmd := newCall(inv, tracker.GetTask.Operation, waitDecisionForm(), "wait-decision")
 	o := &waitOptions{inv: inv, call: k}
 	cmd.Flags().StringVar(&o.request, "request-id", "", "`uuid` of the decision request (default: the latest one of the task)")
 	cmd.Flags().StringVar(&o.timeout, "timeout", "", "Maximum wait, as a `duration` such as 2h (default: no limit)")
@@ -150,10 +107,14 @@ func (o *waitOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	in.ProjectID, in.Task = o.call.in.ProjectID, o.call.in.Task
+	task, ok := o.call.input().(*tracker.GetTaskIn)
+	if !ok {
+		return usagef("pt wait-decision has another input")
+	}
+	in.ProjectID, in.Task = task.ProjectID, task.Task
 	var request *tracker.DecisionRequest
 	if in.RequestID == "" {
-		t, err := callOperation(ctx, c, tracker.GetTask, &o.call.in)
+		t, err := callOperation(ctx, c, tracker.GetTask, task)
 		if err != nil {
 			return err
 		}
@@ -167,7 +128,7 @@ func (o *waitOptions) run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	if err := o.inv.show(ctx, view{data: request, markdown: func(d *markdown.Doc) { showDecision(d, request) }}); err != nil {
+	if err := o.inv.show(ctx, view{data: request, markdown: func(d *markdown.Doc) { writeDecision(d, 1, request) }}); err != nil {
 		return err
 	}
 	if request.Status == tracker.DecisionCancelled {

@@ -13,13 +13,18 @@ import (
 func TestDestructiveCommands_AskForConfirmation(t *testing.T) {
 	t.Parallel()
 	tested := map[string]bool{}
+	root := testRoot()
 	for _, tc := range goldenCases() {
 		i := slices.Index(tc.args, "--yes")
 		if i < 0 {
 			continue
 		}
 		args := slices.Delete(slices.Clone(tc.args), i, i+1)
-		tested[args[0]] = true
+		cmd, _, err := root.Find(args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tested[cmd.CommandPath()] = true
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, routes())
@@ -40,8 +45,8 @@ func TestDestructiveCommands_AskForConfirmation(t *testing.T) {
 			}
 		})
 	}
-	walkCommands(testRoot(), func(c *cobra.Command) {
-		if c.Flags().Lookup("yes") != nil && !tested[c.Name()] {
+	walkCommands(root, func(c *cobra.Command) {
+		if c.Flags().Lookup("yes") != nil && !tested[c.CommandPath()] {
 			t.Errorf("%s has --yes and no golden case with it", c.CommandPath())
 		}
 	})

@@ -19,12 +19,12 @@ import (
 
 type exportOptions struct {
 	inv  *invocation
-	call *call[tracker.ExportItemsIn]
+	call *call
 }
 
 func newExportCmd(inv *invocation) *cobra.Command {
-	k, cmd := newCall(inv, tracker.ExportItems.Operation, commandForm[tracker.ExportItemsIn]{
-		name: "export", allPages: true, short: "Export the tasks of a project as JSON Lines",
+	k, cmd := newCall(inv, tracker.ExportItems.Operation, form{
+		allPages: true, short: "Export the tasks of a project as JSON Lines",
 		long: `Export the tasks of a project to standard output or a file, in the format that
 pt import reads: one JSON object per line. The file is written atomically. An imported
 task keeps the ID of its source and has its current field values; a task created in
@@ -34,7 +34,7 @@ With --json, the items are in one JSON document.`,
 		example: `  pt export APOLLO > backlog.jsonl
   pt export APOLLO backlog.jsonl
   pt export APOLLO | jq -r .title`,
-	})
+	}, "export")
 	o := &exportOptions{inv: inv, call: k}
 	cmd.Use, cmd.Args = "export <project> [file.jsonl]", cobra.MaximumNArgs(2)
 	cmd.ValidArgsFunction = inv.completeImport
@@ -78,7 +78,10 @@ func (o *exportOptions) run(ctx context.Context, args []string) error {
 
 // forEachItem calls f for every item of the project.
 func (o *exportOptions) forEachItem(ctx context.Context, c *client.Client, f func(*tracker.ImportItem) error) error {
-	in := &o.call.in
+	in, ok := o.call.input().(*tracker.ExportItemsIn)
+	if !ok {
+		return usagef("pt export has another input")
+	}
 	_, err := fetchPages(true, &in.Limit, &in.Cursor, func() (string, error) {
 		page, err := callOperation(ctx, c, tracker.ExportItems, in)
 		if err != nil {

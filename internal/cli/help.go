@@ -33,17 +33,11 @@ var fieldWord = regexp.MustCompile(`\b[a-z]+[A-Z][A-Za-z]*\b|\bnull\b`)
 
 // replaceFieldNames replaces the JSON terms in the help of a command. The help comes from
 // the operation, so it names JSON fields: a field name becomes the name of its flag, and
-// null becomes "". names are the entries of commandForm.flags.
-func replaceFieldNames(cmd *cobra.Command, names []string) {
+// null becomes "". names are the flags by field.
+func replaceFieldNames(cmd *cobra.Command, names map[string]string) {
 	flags := map[string]string{"null": `""`}
-	for _, name := range names {
-		field, flag, renamed := strings.Cut(strings.TrimSuffix(name, "!"), ":")
-		if !renamed {
-			flag = toKebabCase(field)
-		}
-		if cmd.Flags().Lookup(flag) != nil {
-			flags[field] = "--" + flag
-		}
+	for field, flag := range names {
+		flags[field] = "--" + flag
 	}
 	words := func(text string) string {
 		return fieldWord.ReplaceAllStringFunc(text, func(word string) string {

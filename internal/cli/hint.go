@@ -4,13 +4,11 @@ import (
 	"context"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"parapet/internal/cli/repo"
 	"parapet/internal/client"
 	"parapet/internal/contract/tracker"
-	"parapet/internal/fault"
 	"parapet/internal/op"
 )
 
@@ -207,59 +205,6 @@ func (a *argument) checkWhole(names ...string) error {
 // projectID returns the project of the input: its id, or a name that the server accepts.
 func (a *argument) projectID() op.UUID {
 	return op.UUID(a.in.FieldByName("ProjectID").String())
-}
-
-// candidates returns the records of the project that have the argument's kind.
-func (a *argument) candidates(ctx context.Context, c *client.Client) ([]candidate, error) {
-	switch a.kind {
-	case hintDeliverable:
-		return deliverables(ctx, c, a.projectID())
-	case hintField:
-		return customFields(ctx, c, a.projectID())
-	default:
-		return a.pipelineCandidates(ctx, c)
-	}
-}
-
-// candidate is a record that a hint may identify by its name, a part of its name, or
-// its position.
-type candidate struct {
-	id       op.UUID
-	name     string
-	position string
-}
-
-// matchCandidate returns the ID and name of the only candidate that matches the hint. An exact
-// match takes precedence over partial matches. Several matches are an error that lists
-// them. kind is the kind of record, for the error.
-func matchCandidate(kind, hint string, all []candidate) (op.UUID, string, error) {
-	var exact, partial []candidate
-	for _, c := range all {
-		switch {
-		case strings.EqualFold(c.name, hint), c.position == hint:
-			exact = append(exact, c)
-		case strings.Contains(strings.ToLower(c.name), strings.ToLower(hint)):
-			partial = append(partial, c)
-		}
-	}
-	matches := exact
-	if len(matches) == 0 {
-		matches = partial
-	}
-	switch len(matches) {
-	case 0:
-		return "", "", fault.NotFound(kind + " " + strconv.Quote(hint))
-	case 1:
-		return matches[0].id, matches[0].name, nil
-	default:
-		f := fault.Conflict("The " + kind + " " + strconv.Quote(hint) + " is ambiguous.")
-		var list []any
-		for _, c := range matches {
-			list = append(list, map[string]any{"id": string(c.id), "name": c.name})
-		}
-		f.Details = map[string]any{"candidates": list}
-		return "", "", f
-	}
 }
 
 func (a *argument) findProject(ctx context.Context, c *client.Client) (*tracker.Project, error) {

@@ -264,10 +264,3 @@ func (inv *invocation) printQuery(ctx context.Context, doc []byte) error {
 
 // formatTime formats a time in UTC, with a precision of one second.
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
-
-func optionalTime(t *time.Time) string {
-	if t == nil {
-		return ""
-	}
-	return formatTime(*t)
-}

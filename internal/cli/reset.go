@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"reflect"
 	"strings"
@@ -105,7 +104,7 @@ func (o *resetOptions) reset(ctx context.Context, _ []string) error {
 		text   string
 		answer *string
 	}{{"Token from the link", &in.Token}, {"New password", &in.NewPassword}} {
-		if *question.answer, err = o.prompt(ctx, lines, question.text); err != nil {
+		if *question.answer, err = o.inv.promptSecret(ctx, lines, question.text); err != nil {
 			return err
 		}
 	}
@@ -117,20 +116,6 @@ func (o *resetOptions) reset(ctx context.Context, _ []string) error {
 		return err
 	}
 	return o.show(ctx, base, "The password was changed. Log in with pt auth login.")
-}
-
-// prompt prompts for a secret on the terminal, or reads the next line of standard input.
-func (o *resetOptions) prompt(ctx context.Context, lines *bufio.Scanner, question string) (string, error) {
-	if o.inv.InTerminal && o.inv.ReadSecret != nil {
-		fmt.Fprintf(o.inv.Err, "%s: ", question)
-		secret, err := o.inv.ReadSecret(ctx)
-		fmt.Fprintln(o.inv.Err)
-		return secret, err
-	}
-	if !lines.Scan() {
-		return "", usagef("standard input has no line for: %s", question)
-	}
-	return strings.TrimRight(lines.Text(), "\r"), nil
 }
 
 func (o *resetOptions) show(ctx context.Context, base, done string) error {

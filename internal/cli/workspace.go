@@ -4,37 +4,29 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"parapet/internal/cli/markdown"
 	"parapet/internal/contract/tracker"
 )
 
-func newWorkspaceCmd(inv *invocation) *cobra.Command {
-	return newRecordCmd(inv, tracker.GetWorkspace, commandForm[tracker.WorkspaceIn]{
-		example: `  pt workspace
-  pt workspace --json --jq '.data.projects[].inProgress[]?.key'`,
-	}, showWorkspace)
-}
-
-func showWorkspace(d *markdown.Doc, w *tracker.Workspace) {
-	d.Heading(1, firstNonEmpty(w.User.DisplayName, w.User.Email, string(w.User.ID)))
+// writeWorkspace writes the page of pt workspace.
+func writeWorkspace(d *markdown.Doc, level int, w *tracker.Workspace) {
+	d.Heading(level, firstNonEmpty(w.User.DisplayName, w.User.Email, string(w.User.ID)))
 	d.Field("User", strings.TrimSpace(string(w.User.ID)+" "+w.User.Email))
 	d.Field("Kind", w.User.PrincipalKind)
 	d.Field("Tenant", string(w.User.TenantID))
 	d.Field("Organisation", recordName(w.User.Organisation, w.User.OrganisationID))
-	d.Heading(2, "Initiatives")
-	initiativeTable.write(d, w.Initiatives)
-	d.Heading(2, "Projects")
+	d.Heading(level+1, "Initiatives")
+	writeItems(d, w.Initiatives, "initiatives")
+	d.Heading(level+1, "Projects")
 	projects := make([]tracker.ProjectSummary, 0, len(w.Projects))
 	var tasks []tracker.TaskSummary
 	for _, p := range w.Projects {
 		projects = append(projects, p.ProjectSummary)
 		tasks = append(tasks, p.InProgress...)
 	}
-	projectTable.write(d, projects)
-	d.Heading(2, "In progress")
-	taskTable.write(d, tasks)
+	writeItems(d, projects, "projects")
+	d.Heading(level+1, "In progress")
+	writeItems(d, tasks, "tasks")
 	if len(w.Withheld) > 0 {
 		d.Line("Omitted because you lack a permission: " + strings.Join(w.Withheld, ", ") + ".")
 	}
@@ -43,24 +35,13 @@ func showWorkspace(d *markdown.Doc, w *tracker.Workspace) {
 	}
 }
 
-func newOverviewCmd(inv *invocation) *cobra.Command {
-	return newRecordCmd(inv, tracker.GetProjectOverview, commandForm[tracker.GetProjectIn]{
-		long: `Show the stages, statuses, story-point scale and counts of a project. If you may not
-read the whole project, you get its name, scale and stages.
-
-Only users who may list projects can use the name or prefix of a project; others need
-its ID.`,
-		example: `  pt get-project-overview APOLLO
-  pt get-project-overview APOLLO --json --jq .data.stats.tasks.byStatus`,
-	}, showOverview)
-}
-
-func showOverview(d *markdown.Doc, o *tracker.ProjectOverview) {
+// writeOverview writes the page of pt get-project-overview.
+func writeOverview(d *markdown.Doc, level int, o *tracker.ProjectOverview) {
 	title := o.Name
 	if o.Project != nil {
 		title = o.Project.Prefix + " " + o.Name
 	}
-	d.Heading(1, title)
+	d.Heading(level, title)
 	d.Field("ID", string(o.ID))
 	if p := o.Project; p != nil {
 		d.Field("Status", p.Status)
@@ -77,18 +58,21 @@ func showOverview(d *markdown.Doc, o *tracker.ProjectOverview) {
 		writeStats(d, o.Stats)
 	}
 	d.Quote(o.Description)
-	d.Heading(2, "Stages")
+	d.Heading(level+1, "Stages")
 	if o.StagesOmitted {
 		d.Line("Omitted because you lack the permission stages.read.")
 	} else {
-		stageTable.write(d, o.Stages)
+		writeItems(d, o.Stages, "stages")
 	}
 	if o.Stats != nil && o.Stats.Tasks != nil {
-		d.Heading(2, "Statuses")
-		statusTable.write(d, o.Stats.Tasks.ByStatus)
+		d.Heading(level+1, "Statuses")
+		writeItems(d, o.Stats.Tasks.ByStatus, "statuses")
 		return
 	}
-	showStatuses(d, o.CustomStatuses)
+	if len(o.CustomStatuses) > 0 {
+		d.Heading(level+1, "Statuses")
+		writeItems(d, o.CustomStatuses, "statuses")
+	}
 }
 
 func writeStats(d *markdown.Doc, s *tracker.ProjectStats) {
@@ -104,13 +88,4 @@ func writeStats(d *markdown.Doc, s *tracker.ProjectStats) {
 	if s.Issues != nil {
 		d.Field("Open issues", strconv.Itoa(s.Issues.Open))
 	}
-}
-
-var statusTable = table[tracker.StatusCount]{
-	emptyText: "No statuses.",
-	columns: []column[tracker.StatusCount]{
-		{name: "Status", value: func(s *tracker.StatusCount) string { return s.Status }},
-		{name: "Category", value: func(s *tracker.StatusCount) string { return s.Category }},
-		{name: "Tasks", value: func(s *tracker.StatusCount) string { return strconv.Itoa(s.Count) }},
-	},
 }

@@ -69,32 +69,41 @@ type Answer struct {
 	Body      []byte
 }
 
-// Do executes an operation and returns its output. Errors are of type *fault.Error,
-// except the context's error if ctx ends.
+// Do executes an operation and returns its output. Errors are those of Call.
 func Do[In, Out any](ctx context.Context, c *Client, o op.Op[In, Out], in *In, opts ...Option) (*Out, error) {
+	out := new(Out)
+	if err := Call(ctx, c, o.Operation, in, out, opts...); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Call executes an operation and decodes its output into out. in and out point to the
+// operation's input and output type. Errors are of type *fault.Error, except the context's
+// error if ctx ends.
+func Call(ctx context.Context, c *Client, o *op.Operation, in, out any, opts ...Option) error {
 	wire, err := o.Write(in)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	req := Request{Method: wire.Method, Target: wire.Target, Body: wire.Body, Repeatable: !o.Effect.Changes(), Safe: o.Access == op.Public}
 	for _, opt := range opts {
 		opt(&req)
 	}
-	if req.IdempotencyKey == "" && TakesIdempotencyKey(o.Operation) {
+	if req.IdempotencyKey == "" && TakesIdempotencyKey(o) {
 		req.IdempotencyKey, req.GeneratedKey = NewID(), true
 	}
 	answer, err := c.Send(ctx, req)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	out := new(Out)
 	if len(answer.Body) == 0 {
-		return out, nil
+		return nil
 	}
 	if err := json.Unmarshal(answer.Body, out); err != nil {
-		return nil, notParapetError(answer.Status, answer.RequestID, fmt.Errorf("%s: %w", o.Name, err))
+		return notParapetError(answer.Status, answer.RequestID, fmt.Errorf("%s: %w", o.Name, err))
 	}
-	return out, nil
+	return nil
 }
 
 // TakesIdempotencyKey reports whether the service accepts an idempotency key for the

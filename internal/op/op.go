@@ -45,7 +45,7 @@ func (e Effect) Changes() bool { return e != Read }
 // Spec is the declaration of an operation in a contract.
 type Spec struct {
 	// Name is the operation's name in kebab case. It is the operationId in OpenAPI, the
-	// name of the pt command and, in snake case, the name of the MCP tool.
+	// default name of the pt command and, in snake case, the name of the MCP tool.
 	Name   string
 	Module string
 	Method string

@@ -78,6 +78,14 @@ func exampleInput(o *Operation, f Field) any {
 	return exampleOf(f.Value(), exampleField{owner: noun, name: f.Name, format: f.Format, enum: f.Enum})
 }
 
+// Example returns an example value of a field of the input, as JSON data.
+func (o *Operation) Example(f Field) any { return exampleInput(o, f) }
+
+// ExampleOutput returns an example of the response as JSON.
+func (o *Operation) ExampleOutput() ([]byte, error) {
+	return json.Marshal(exampleOf(o.Out, exampleField{}), json.Deterministic(true))
+}
+
 // exampleOf returns an example value of a type.
 func exampleOf(t reflect.Type, f exampleField) any {
 	if v, ok := f.listed(); ok && fits(v, t) {

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -31,7 +32,7 @@ const (
 // kindsByField maps the name of a field to the kind of record that it identifies. The
 // name has the same meaning in every contract; a test fails for an id whose name is
 // neither here nor in its list of ids without a name.
-func kindsByField() map[string]Kind {
+var kindsByField = sync.OnceValue(func() map[string]Kind {
 	kinds := map[string]Kind{
 		"projectId": KindProject, "issueId": KindIssue, "initiativeId": KindInitiative, "stageId": KindStage,
 		"deliverableId": KindDeliverable, "roleId": KindRole, "organisationId": KindOrganisation, "scopeId": KindScope,
@@ -49,7 +50,7 @@ func kindsByField() map[string]Kind {
 		}
 	}
 	return kinds
-}
+})
 
 // acceptedNames lists what identifies a record of the kind besides its id. A kind that is
 // missing accepts only ids.

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"parapet/internal/client"
+	"parapet/internal/op"
+)
+
+// confirmDestructive asks for confirmation if the command deletes and --yes is not set.
+func (k *call) confirmDestructive(ctx context.Context, c *client.Client) error {
+	if k.op.Effect != op.Destroy || k.yes {
+		return nil
+	}
+	last := k.args[len(k.args)-1]
+	name := last.foundName
+	if name == "" {
+		var err error
+		if name, err = k.readName(ctx, c); err != nil {
+			return err
+		}
+	}
+	question := k.form.question
+	if question == "" {
+		action, noun := actionOf(k.op)
+		question = strings.ToUpper(string(action[:1])) + string(action[1:]) + " the " + noun + " %s permanently?"
+	}
+	return k.inv.confirm(ctx, question, firstNonEmpty(name, last.typed))
+}
+
+// readName returns the name of the record that the command deletes, or "" if no operation
+// reads the record: the one with the same route.
+func (k *call) readName(ctx context.Context, c *client.Client) (string, error) {
+	for _, o := range operations() {
+		if o.Method != http.MethodGet || o.Path != k.op.Path {
+			continue
+		}
+		in, out := reflect.New(o.In), reflect.New(o.Out)
+		for _, part := range o.PathParts() {
+			in.Elem().Field(fieldNamed(o, part).Index).Set(k.in.Field(fieldNamed(k.op, part).Index))
+		}
+		if err := client.Call(ctx, c, o, in.Interface(), out.Interface()); err != nil {
+			return "", err
+		}
+		return nameOf(out.Elem()), nil
+	}
+	return "", nil
+}

@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"context"
+	"reflect"
+	"strings"
+
+	"parapet/internal/cli/markdown"
+	"parapet/internal/client"
+	"parapet/internal/op"
+)
+
+// pageType returns the type of the items if the operation returns a page of a list, or nil.
+func pageType(o *op.Operation) reflect.Type {
+	if o.Out.Kind() != reflect.Struct {
+		return nil
+	}
+	items, hasItems := o.Out.FieldByName("Items")
+	if _, hasCursor := o.Out.FieldByName("NextCursor"); !hasItems || !hasCursor {
+		return nil
+	}
+	return items.Type.Elem()
+}
+
+// isPlainPage reports whether the operation returns an op.Page without further members.
+func isPlainPage(o *op.Operation) bool {
+	return pageType(o) != nil && len(appendMembers(nil, reflect.New(o.Out).Elem())) == 2
+}
+
+// returnsNothing reports whether the output of the operation has no members.
+func returnsNothing(o *op.Operation) bool {
+	return o.Out.Kind() == reflect.Struct && o.Out.NumField() == 0
+}
+
+// dataType returns the type of the data that the command prints with --json.
+func (k *call) dataType() reflect.Type {
+	switch {
+	case returnsNothing(k.op) && k.form.done != nil:
+		data, _ := k.form.done(k)
+		return reflect.TypeOf(data)
+	case returnsNothing(k.op) && k.op.Effect == op.Destroy:
+		return reflect.TypeFor[deleteOut]()
+	case returnsNothing(k.op):
+		return reflect.TypeFor[doneOut]()
+	case isPlainPage(k.op):
+		return pageType(k.op)
+	default:
+		return k.op.Out
+	}
+}
+
+// run executes the operation and prints its output.
+func (k *call) run(ctx context.Context, args []string) error {
+	c, err := k.prepare(ctx, args)
+	if err != nil {
+		return err
+	}
+	if pageType(k.op) != nil {
+		return k.runList(ctx, c)
+	}
+	out := reflect.New(k.op.Out)
+	if err := k.execute(ctx, c, out.Interface()); err != nil {
+		return err
+	}
+	if returnsNothing(k.op) {
+		data, line := k.doneOf()
+		return k.inv.show(ctx, view{data: data, markdown: func(d *markdown.Doc) { d.Line(line) }})
+	}
+	if k.op.Secret {
+		k.inv.printNote("The token is shown only once. Store it now.")
+	}
+	return k.inv.show(ctx, view{data: out.Interface(), markdown: func(d *markdown.Doc) { k.writePage(d, out) }})
+}
+
+func (k *call) writePage(d *markdown.Doc, out reflect.Value) {
+	if k.form.page != nil {
+		k.form.page(d, out.Interface())
+		return
+	}
+	writeRecord(d, 1, out.Elem())
+}
+
+// execute sends the request. An invalid input is a usage error and sends no request.
+func (k *call) execute(ctx context.Context, c *client.Client, out any) error {
+	if err := k.op.Validate(k.input()); err != nil {
+		return usage(err)
+	}
+	return client.Call(ctx, c, k.op, k.input(), out, k.options()...)
+}
+
+// runList executes an operation that returns pages: one page, or all pages with --all.
+func (k *call) runList(ctx context.Context, c *client.Client) error {
+	out := reflect.New(k.op.Out).Elem()
+	items := reflect.MakeSlice(out.FieldByName("Items").Type(), 0, 0)
+	isFirst := true
+	fetch := func() (string, error) {
+		page := reflect.New(k.op.Out)
+		if err := k.execute(ctx, c, page.Interface()); err != nil {
+			return "", err
+		}
+		if isFirst {
+			out.Set(page.Elem())
+			isFirst = false
+		}
+		items = reflect.AppendSlice(items, page.Elem().FieldByName("Items"))
+		return page.Elem().FieldByName("NextCursor").String(), nil
+	}
+	next, err := k.fetchPages(fetch)
+	if err != nil {
+		return err
+	}
+	k.inv.printTruncationHint(items.Len(), next)
+	out.FieldByName("Items").Set(items)
+	out.FieldByName("NextCursor").SetString("")
+	v := view{data: items.Interface(), next: next, markdown: func(d *markdown.Doc) {
+		writeTable(d, items, listNoun(k.op))
+		writeSummary(d, out)
+	}}
+	if !isPlainPage(k.op) {
+		v.data = out.Addr().Interface()
+	}
+	return k.inv.show(ctx, v)
+}
+
+// fetchPages calls fetch for each page that the command prints, and returns the cursor of
+// the next one.
+func (k *call) fetchPages(fetch func() (string, error)) (string, error) {
+	limit, hasLimit := k.pagePart("limit").(*int)
+	cursor, hasCursor := k.pagePart("cursor").(*string)
+	if !hasLimit || !hasCursor {
+		return fetch()
+	}
+	return fetchPages(k.all, limit, cursor, fetch)
+}
+
+// pagePart returns a pointer to the field limit or cursor of the input, or nil.
+func (k *call) pagePart(name string) any {
+	for _, f := range k.op.Fields {
+		if f.Name == name {
+			return k.in.Field(f.Index).Addr().Interface()
+		}
+	}
+	return nil
+}
+
+// listNoun returns what a list operation lists: "custom fields" for list-custom-fields.
+func listNoun(o *op.Operation) string {
+	_, noun, _ := strings.Cut(o.Name, "-")
+	return strings.ReplaceAll(noun, "-", " ")
+}
+
+// deleteOut is the output of a command that deletes a record.
+type deleteOut struct {
+	// ID is the ID of the record, or the key if the user typed that.
+	ID        string  `json:"id"`
+	ProjectID op.UUID `json:"projectId,omitempty"`
+	Deleted   bool    `json:"deleted"`
+}
+
+// doneOut is the output of another operation that returns nothing.
+type doneOut struct {
+	// ID is the ID of the record, if the operation has one.
+	ID   string `json:"id,omitempty"`
+	Done bool   `json:"done"`
+}
+
+// doneOf returns the output of an operation that returns nothing.
+func (k *call) doneOf() (data any, line string) {
+	if k.form.done != nil {
+		return k.form.done(k)
+	}
+	var id, name string
+	if len(k.args) > 0 {
+		last := k.args[len(k.args)-1]
+		id, name = last.text(), firstNonEmpty(last.foundName, last.typed)
+	}
+	if k.op.Effect != op.Destroy {
+		return doneOut{ID: id, Done: true}, strings.TrimSuffix(k.op.Summary, ".") + ": done."
+	}
+	out := deleteOut{ID: id, Deleted: true}
+	if k.args[0].kind == hintProject && len(k.args) > 1 {
+		out.ProjectID = op.UUID(k.args[0].text())
+	}
+	verb, noun := actionOf(k.op)
+	return out, verb.past() + " the " + noun + " " + name + "."
+}
+
+// verb is an English verb, such as delete.
+type verb string
+
+// past returns the past tense, with a capital: Deleted. It is right for the regular verbs
+// that operations have.
+func (v verb) past() string {
+	s := strings.ToUpper(string(v[:1])) + string(v[1:])
+	return strings.TrimSuffix(s, "e") + "ed"
+}
+
+// actionOf splits the name of an operation: delete-custom-field is delete and "custom
+// field".
+func actionOf(o *op.Operation) (action verb, noun string) {
+	first, rest, _ := strings.Cut(o.Name, "-")
+	return verb(first), strings.ReplaceAll(rest, "-", " ")
+}
