@@ -24,7 +24,7 @@ type cursor struct {
 
 // WrongCursor returns the error for a cursor that this list did not create.
 func WrongCursor() *fault.Error {
-	return fault.Validation("cursor", "The cursor does not belong to this list. Omit it to start from the first page.")
+	return fault.Validation("cursor", "The cursor does not belong to this list in this order. Omit it to start from the first page.")
 }
 
 // NewCursor returns the cursor of the page that starts after the item with these sort

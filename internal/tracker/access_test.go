@@ -67,6 +67,7 @@ func projectRequests(s scene) map[string]fields {
 		"delete-project": {"projectId": p},
 		"create-task":    {"projectId": p, "title": "x"},
 		"list-tasks":     {"projectId": p},
+		"search-tasks":   {},
 		"get-task":       {"projectId": p, "task": task},
 		"update-task":    {"projectId": p, "task": task, "title": "Renamed"},
 		"delete-task":    {"projectId": p, "task": task},
@@ -134,6 +135,15 @@ func TestOperations_DeniedWithoutPermission(t *testing.T) {
 			}
 			if got := do[op.Page[contract.ProjectSummary]](w, uncleared, name, in); len(got.Items) != 2 {
 				t.Errorf("user without clearance: got %d projects, want 2", len(got.Items))
+			}
+			continue
+		case "search-tasks":
+			gemini := len(do[op.Page[contract.TaskSummary]](w, otherProject, name, in).Items)
+			apollo := len(do[op.Page[contract.TaskSummary]](w, w.manager, "list-tasks", fields{"projectId": readable.project}).Items)
+			for who, want := range map[*person]int{otherTenant: 0, otherProject: 0, uncleared: gemini + apollo, w.manager: gemini + 2*apollo} {
+				if got := do[op.Page[contract.TaskSummary]](w, who, name, in); len(got.Items) != want {
+					t.Errorf("roles %v: got %d tasks, want %d", who.roles, len(got.Items), want)
+				}
 			}
 			continue
 		case "list-delegations":

@@ -89,15 +89,15 @@ func readDecisionCursor(c *executor.Call, o *op.Operation, text string, prefix .
 	return &decisionCursor{at, id}, nil
 }
 
-// awaitingDecisionFilter is the first key in the cursors of listAwaiting. list-tasks
+// awaitingDecisionFilter is the first key in the cursors of readAwaitingTasks. list-tasks
 // therefore rejects these cursors in lists with another order.
 const awaitingDecisionFilter = "awaiting-decision"
 
-// listAwaiting returns a page of a project's tasks with an open decision request,
-// oldest request first. Its statement scans the index of open requests and stops when
-// the page is full.
-func (s *Service) listAwaiting(ctx context.Context, c *executor.Call, in *contract.ListTasksIn, f authz.Filter) (*op.Page[contract.TaskSummary], error) {
-	after, err := readDecisionCursor(c, contract.ListTasks.Operation, in.Cursor, awaitingDecisionFilter, string(in.ProjectID))
+// readAwaitingTasks returns a page of the tasks with an open decision request, oldest
+// request first. Its statement scans the index of open requests and stops when the page is
+// full.
+func readAwaitingTasks(ctx context.Context, c *executor.Call, q *taskQuery, f authz.Filter) (*op.Page[contract.TaskSummary], error) {
+	after, err := readDecisionCursor(c, q.operation, q.cursor, awaitingDecisionFilter, string(q.project))
 	if err != nil {
 		return nil, err
 	}
@@ -108,38 +108,44 @@ func (s *Service) listAwaiting(ctx context.Context, c *executor.Call, in *contra
 		if err != nil {
 			return nil, err
 		}
-		if cursors, err = readAwaiting(ctx, c, awaitingStatement(c, in, f, epics, after), in, page); err != nil {
+		if cursors, err = scanAwaitingTasks(ctx, c, q.awaitingStatement(c, f, epics, after), page); err != nil {
 			return nil, err
 		}
 	}
-	if n := in.Limit; len(page.Items) > n {
+	if n := q.limit; len(page.Items) > n {
 		page.Items = page.Items[:n]
-		page.NextCursor = op.NewCursor(contract.ListTasks.Name, c.Tenant, awaitingDecisionFilter, string(in.ProjectID),
+		page.NextCursor = op.NewCursor(q.operation.Name, c.Tenant, awaitingDecisionFilter, string(q.project),
 			op.CursorTime(cursors[n-1].at), string(cursors[n-1].id))
 	}
-	return page, explainEmptyPage(ctx, c, in, page)
+	return page, redactInitiatives(ctx, c, initiativeRefs(page.Items)...)
 }
 
-func awaitingStatement(c *executor.Call, in *contract.ListTasksIn, f, epics authz.Filter, after *decisionCursor) *statement {
+func (q *taskQuery) awaitingStatement(c *executor.Call, f, epics authz.Filter, after *decisionCursor) *statement {
 	st := &statement{}
-	tenant, project := st.arg(c.Tenant), st.arg(in.ProjectID)
-	st.add(taskListSelect).addEpicIsVisible(tenant, epics)
-	st.add(`, d.id AS decision_id, d.created_at AS decision_at
+	b := q.begin(st, c, epics, `, d.id AS decision_id, d.created_at AS decision_at`)
+	st.add(`
 FROM projects.decision_requests d
-JOIN projects.tasks t ON t.tenant_id = `, tenant, ` AND t.id = d.task_id
-WHERE d.tenant_id = `, tenant, ` AND d.project_id = `, project, ` AND d.status = 'open' AND `).filter(f)
+JOIN projects.tasks t ON t.tenant_id = `, b.tenant, ` AND t.id = d.task_id`)
+	b.addConditions(f)
+	st.add(` AND d.tenant_id = `, b.tenant, ` AND d.status = 'open'`)
+	if b.project != "" {
+		st.add(` AND d.project_id = `, b.project)
+	}
 	if after != nil {
 		st.add(` AND (d.created_at, d.id) > (`, st.arg(after.at), `, `, st.arg(after.id), `)`)
 	}
-	st.addTaskFilters(c, in, tenant, project, epics)
-	return st.add(` ORDER BY d.created_at, d.id LIMIT `, strconv.Itoa(in.Limit+1), `) page
-WHERE p.tenant_id = `, tenant, ` AND p.id = `, project, `
+	b.addFilters(c)
+	b.end(`d.created_at, d.id`, strconv.Itoa(q.limit+1))
+	if b.project != "" {
+		st.add(`
 ORDER BY page.decision_at, page.decision_id`)
+	}
+	return st
 }
 
-// readAwaiting adds the tasks of the statement's result to the page and returns the
+// scanAwaitingTasks adds the tasks of the statement's result to the page and returns the
 // cursor of each.
-func readAwaiting(ctx context.Context, c *executor.Call, st *statement, in *contract.ListTasksIn, page *op.Page[contract.TaskSummary]) ([]decisionCursor, error) {
+func scanAwaitingTasks(ctx context.Context, c *executor.Call, st *statement, page *op.Page[contract.TaskSummary]) ([]decisionCursor, error) {
 	rows, err := c.DB.Query(ctx, st.sql(), st.args...)
 	if err != nil {
 		return nil, err
@@ -150,7 +156,7 @@ func readAwaiting(ctx context.Context, c *executor.Call, st *statement, in *cont
 	var cursors []decisionCursor
 	_, err = pgx.ForEachRow(rows, append(r.listScanTargets(), &isEpicVisible, &cursor.id, &cursor.at), func() error {
 		item := r.toSummary()
-		item.ProjectID, item.DecisionRequestID = in.ProjectID, cursor.id
+		item.DecisionRequestID = cursor.id
 		if !isEpicVisible {
 			item.EpicID = opaqueID(c.Tenant, item.EpicID)
 		}

@@ -89,7 +89,7 @@ WHERE k.tenant_id = `, tenant, ` AND k.prefix = `, s.arg(ref.prefix), ` AND k.nu
 // a tenant.
 func (s *statement) joinProject(alias, tenant string) *statement {
 	return s.add(`
-CROSS JOIN LATERAL (SELECT p.organisation_id, p.classification FROM projects.projects p
+CROSS JOIN LATERAL (SELECT p.prefix, p.organisation_id, p.classification FROM projects.projects p
                     WHERE p.tenant_id = `, tenant, ` AND p.id = `, alias, `.project_id OFFSET 0) p`)
 }
 

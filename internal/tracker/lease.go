@@ -204,11 +204,11 @@ func returnExpiredLeases(ctx context.Context, c *executor.Call, project op.UUID)
 	return len(leases), nil
 }
 
-// returnExpiredLeasesBeforeRead returns the tasks with expired leases of a project, before
-// the ready set is listed. It uses a separate transaction, because the list runs in a
+// returnExpiredLeasesBeforeRead returns the tasks with expired leases of a project, or of
+// the whole tenant if project is empty, before the ready set is listed. It uses a separate transaction, because the list runs in a
 // read-only one.
 func (s *Service) returnExpiredLeasesBeforeRead(ctx context.Context, c *executor.Call, project op.UUID) error {
-	hasExpired, err := queryExists(ctx, c, hasExpiredLeaseSQL, postgres.Args{"tenant": c.Tenant, "project": project, "now": c.Now})
+	hasExpired, err := queryExists(ctx, c, hasExpiredLeaseSQL, postgres.Args{"tenant": c.Tenant, "project": optional(project), "now": c.Now})
 	if err != nil || !hasExpired {
 		return err
 	}

@@ -100,7 +100,7 @@ ORDER BY c.expires_at, c.id`
 
 const hasExpiredLeaseSQL = `
 SELECT EXISTS (SELECT 1 FROM projects.claims c
-               WHERE c.tenant_id = @tenant AND c.project_id = @project AND c.expires_at <= @now)`
+               WHERE c.tenant_id = @tenant AND (@project::uuid IS NULL OR c.project_id = @project) AND c.expires_at <= @now)`
 
 // Runs as the role parapet_jobs, which can select only the tenant and the expiry of
 // claims, of all tenants.

@@ -61,6 +61,22 @@ func TestQueryPlans_QueuesUseIndexes(t *testing.T) {
 	} {
 		wantIndexScan(name, "FROM projects.tasks t", pressure, merge(fields{"projectId": p.ID, "limit": 50}, in), "list-tasks")
 	}
+	// The tasks of all projects.
+	for index, in := range map[string]fields{
+		"tasks_by_update": {}, "tasks_by_update on": {"label": "red"}, "tasks_by_urgency": {"ready": true}, "tasks_by_urgency on": {"review": true},
+		"tasks_open_by_due": {"open": true, "sort": "due"},
+	} {
+		wantIndexScan(fmt.Sprint("search-tasks ", in), "projects.tasks t", index, merge(fields{"limit": 50}, in), "search-tasks")
+	}
+	// Small sets of tasks, which are sorted.
+	for index, in := range map[string]fields{"decision_requests_awaiting_any": {"awaitingDecision": true}, "tasks_by_assignee": {"assignee": w.manager.id, "open": true}} {
+		e.queries = nil
+		do[op.Page[contract.TaskSummary]](w, member, "search-tasks", in)
+		h := e.queries[len(e.queries)-1]
+		if w.wantIndexed(fmt.Sprint("search-tasks ", in), h); !strings.Contains(w.explain(h, true), index) {
+			t.Errorf("search-tasks %v does not scan the index %s:\n%s", in, index, w.explain(h, true))
+		}
+	}
 	wantIndexScan("claim", "SELECT t.id FROM projects.tasks t, projects.projects p", pressure, fields{"projectId": p.ID}, "claim-next-ready")
 	wantIndexScan("dependencies", "po.prefix", "dependencies_of_task on dependencies d", fields{"projectId": p.ID, "task": hub.Key, "direction": "BLOCKED_BY"}, "list-dependencies")
 	wantIndexScan("dependents", "po.prefix", "dependencies_by_target on dependencies d", fields{"projectId": p.ID, "task": far.Key, "direction": "BLOCKS"}, "list-dependencies")

@@ -161,20 +161,27 @@ func searchTokens(search string) []searchToken {
 	return tokens
 }
 
-// searchTasks adds the condition that the task t of the project matches the search
-// text, or has it as its key. A text without any word, such as "%", is searched for in
-// the titles.
+// searchTasks adds the condition that the task t matches the search text, or has it as its
+// key. It searches a project, or the whole tenant if project is empty. A text without any
+// word, such as "%", is searched for in the titles.
 func (s *statement) searchTasks(tenantID op.UUID, tenant, project, search string) {
 	query := newTerms(tenantID).query(search)
 	if query == "" {
 		s.add(` AND t.title ILIKE `, s.arg(containsPattern(search)))
 		return
 	}
-	s.add(` AND t.id IN (SELECT hit FROM projects.search_tasks(`, tenant, `, `, project, `, `, s.arg(query), `::text::tsquery) hit`)
+	if project == "" {
+		s.add(` AND t.id IN (SELECT hit FROM projects.search_tenant_tasks(`, tenant, `, `, s.arg(query), `::text::tsquery) hit`)
+	} else {
+		s.add(` AND t.id IN (SELECT hit FROM projects.search_tasks(`, tenant, `, `, project, `, `, s.arg(query), `::text::tsquery) hit`)
+	}
 	if ref, ok := parseTaskKey(search); ok {
 		s.add(` UNION ALL
-SELECT k.id FROM projects.tasks k JOIN projects.projects kp ON kp.tenant_id = `, tenant, ` AND kp.id = `, project, `
-WHERE k.tenant_id = `, tenant, ` AND k.project_id = `, project, ` AND k.number = `, s.arg(ref.number), ` AND kp.prefix = `, s.arg(ref.prefix))
+SELECT k.id FROM projects.tasks k JOIN projects.projects kp ON kp.tenant_id = `, tenant, ` AND kp.id = k.project_id
+WHERE k.tenant_id = `, tenant, ` AND k.number = `, s.arg(ref.number), ` AND kp.prefix = `, s.arg(ref.prefix))
+		if project != "" {
+			s.add(` AND k.project_id = `, project)
+		}
 	}
 	s.add(`)`)
 }

@@ -136,6 +136,7 @@ func (s *Service) Operations() []op.Bound {
 		handleRedacted(s.executor, contract.KeepClaim, s.keepClaimHandler()),
 		handleRedacted(s.executor, contract.ReleaseClaim, s.releaseClaimHandler()),
 		listRedacted(s.executor, contract.ListEpicChildren, taskColumns, s.listEpicChildren),
+		listRedacted(s.executor, contract.SearchTasks, taskColumns, s.searchAllTasks),
 		listRedacted(s.executor, contract.ListDeliverables, deliverableColumns, s.listDeliverables),
 		handleRedacted(s.executor, contract.CreateDeliverable, s.createDeliverableHandler()),
 		handleRedacted(s.executor, contract.GetDeliverable, s.getDeliverableHandler()),

@@ -9,40 +9,65 @@ import (
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/executor"
-	"parapet/internal/fault"
 	"parapet/internal/op"
 )
 
-// The tasks are a lateral subquery, because the planner then reads the project once. With
-// a plain join, it reads the project again for each task to preserve the order.
+// taskListSelect starts the list of a project's tasks. The tasks are a lateral subquery,
+// because the planner then reads the project once. With a plain join, it reads the project
+// again for each task to preserve the order.
 const taskListSelect = `
 SELECT p.prefix, page.*
 FROM projects.projects p, LATERAL (
-SELECT t.id, t.number, t.title, t.status, t.status_category, t.issue_type, t.priority, t.progress, t.assignee_id,
+SELECT ` + taskListColumns
+
+// taskListColumns are the columns that listScanTargets scans after the prefix.
+const taskListColumns = `t.id, t.project_id, t.number, t.title, t.status, t.status_category, t.issue_type, t.priority, t.progress, t.assignee_id,
        t.due_date::text, t.epic_id, t.epic_project_id, t.parent_task_id, t.initiative_id, t.estimate_points, t.labels,
        t.created_by, t.created_at, t.updated_at, t.completed_at, `
 
-// listTasks returns a page of a project's tasks in one round trip. One statement reads
-// the project, applies the policy filters, scans the index of the list's order from
-// the cursor and stops when the page is full. Before it lists the ready set, tasks
-// with expired leases return to the set. If the page is empty, another query finds the
-// reason.
+// listTasks returns a page of a project's tasks in one round trip. If the page is empty,
+// another query finds the reason.
 func (s *Service) listTasks(ctx context.Context, c *executor.Call, in *contract.ListTasksIn, f authz.Filter) (*op.Page[contract.TaskSummary], error) {
-	if err := requireSingleQueue(in); err != nil {
+	page, err := s.readTasks(ctx, c, &taskQuery{
+		operation: contract.ListTasks.Operation, project: in.ProjectID, status: in.Status, search: in.Search, assignee: in.Assignee, epic: in.EpicID,
+		issueType: in.IssueType, priority: in.Priority, label: in.Label, dueAfter: in.DueAfter, dueBefore: in.DueBefore,
+		ready: in.Ready, review: in.Review, awaitingDecision: in.AwaitingDecision, sort: in.Sort, limit: in.Limit, cursor: in.Cursor,
+	}, f)
+	if err != nil {
 		return nil, err
 	}
-	if in.AwaitingDecision {
-		return s.listAwaiting(ctx, c, in, f)
+	return page, explainEmptyPage(ctx, c, in, page)
+}
+
+// searchAllTasks returns a page of the tasks of all projects that match the request and
+// the policy filter, in one round trip.
+func (s *Service) searchAllTasks(ctx context.Context, c *executor.Call, in *contract.SearchTasksIn, f authz.Filter) (*op.Page[contract.TaskSummary], error) {
+	return s.readTasks(ctx, c, &taskQuery{
+		operation: contract.SearchTasks.Operation, search: in.Search, assignee: in.Assignee, creator: in.CreatedBy,
+		issueType: in.IssueType, priority: in.Priority, label: in.Label, category: in.StatusCategory, dueAfter: in.DueAfter, dueBefore: in.DueBefore,
+		open: in.Open, ready: in.Ready, review: in.Review, awaitingDecision: in.AwaitingDecision, sort: in.Sort, limit: in.Limit, cursor: in.Cursor,
+	}, f)
+}
+
+// readTasks returns a page of the tasks that match the query and the policy filter. One
+// statement scans the index of the order from the cursor and stops when the page is full.
+// Before it reads the ready set, tasks with expired leases return to the set.
+func (s *Service) readTasks(ctx context.Context, c *executor.Call, q *taskQuery, f authz.Filter) (*op.Page[contract.TaskSummary], error) {
+	if err := q.validate(); err != nil {
+		return nil, err
 	}
-	order := taskOrderFor(in)
-	cursor, err := order.readCursor(c, in)
+	if q.awaitingDecision {
+		return readAwaitingTasks(ctx, c, q, f)
+	}
+	order := q.order()
+	cursor, err := order.readCursor(c, q)
 	if err != nil {
 		return nil, err
 	}
 	page := &op.Page[contract.TaskSummary]{Items: []contract.TaskSummary{}}
 	if !f.None() {
-		if in.Ready {
-			if err := s.returnExpiredLeasesBeforeRead(ctx, c, in.ProjectID); err != nil {
+		if q.ready {
+			if err := s.returnExpiredLeasesBeforeRead(ctx, c, q.project); err != nil {
 				return nil, err
 			}
 		}
@@ -50,33 +75,16 @@ func (s *Service) listTasks(ctx context.Context, c *executor.Call, in *contract.
 		if err != nil {
 			return nil, err
 		}
-		if err := readTaskPage(ctx, c, taskListStatement(c, in, f, epics, order, cursor), order, in.Limit, page); err != nil {
+		if err := readTaskPage(ctx, c, q.statement(c, f, epics, order, cursor), order, q.limit, page); err != nil {
 			return nil, err
 		}
 	}
-	for i := range page.Items {
-		page.Items[i].ProjectID = in.ProjectID
-	}
-	if n := len(page.Items); n > in.Limit {
-		page.Items = page.Items[:in.Limit]
-		keys := append([]string{string(in.ProjectID)}, order.keys(&page.Items[in.Limit-1])...)
+	if n := len(page.Items); n > q.limit {
+		page.Items = page.Items[:q.limit]
+		keys := append([]string{string(q.project)}, order.keys(&page.Items[q.limit-1])...)
 		page.NextCursor = op.NewCursor(order.name, c.Tenant, keys...)
 	}
-	return page, explainEmptyPage(ctx, c, in, page)
-}
-
-// requireSingleQueue rejects requests for more than one of the queues ready, review
-// and awaitingDecision. Each has a different order.
-func requireSingleQueue(in *contract.ListTasksIn) error {
-	switch {
-	case in.AwaitingDecision && in.Ready:
-		return fault.Validation("awaitingDecision", "Set either ready or awaitingDecision, not both: a task that awaits a decision is not ready.")
-	case in.AwaitingDecision && in.Review:
-		return fault.Validation("awaitingDecision", "Set either review or awaitingDecision, not both.")
-	case in.Ready && in.Review:
-		return fault.Validation("review", "Set either ready or review, not both: a task in review is not ready.")
-	}
-	return nil
+	return page, nil
 }
 
 // explainEmptyPage returns an error for an empty page if the caller may not read tasks
@@ -96,55 +104,6 @@ func explainEmptyPage(ctx context.Context, c *executor.Call, in *contract.ListTa
 		_, err = findStatus(row.statuses(), in.Status)
 	}
 	return err
-}
-
-func taskListStatement(c *executor.Call, in *contract.ListTasksIn, f, epics authz.Filter, order *taskOrder, cursor []string) *statement {
-	st := &statement{}
-	tenant, project := st.arg(c.Tenant), st.arg(in.ProjectID)
-	st.add(taskListSelect).addEpicIsVisible(tenant, epics)
-	st.add(`
-FROM projects.tasks t
-WHERE t.tenant_id = `, tenant, ` AND t.project_id = `, project, ` AND `).filter(f)
-	switch {
-	case in.Ready:
-		addReadyFilter(st, tenant, st.arg(c.Actor.UserID))
-	case in.Review:
-		st.add(` AND t.status_category = 'REVIEW'`)
-	}
-	if (in.Ready || in.Review) && in.Priority != "" {
-		// The index contains priority_rank, not priority.
-		st.add(` AND t.priority_rank = `, st.arg(priorityRank(in.Priority)), `::smallint`)
-	}
-	if cursor != nil {
-		order.addAfter(st, cursor)
-	}
-	st.addTaskFilters(c, in, tenant, project, epics)
-	return st.add(` ORDER BY `, order.columns, ` LIMIT `, order.limitSQL(in.Limit+1), `) page
-WHERE p.tenant_id = `, tenant, ` AND p.id = `, project)
-}
-
-// addEpicIsVisible adds the condition that the caller may see the epic of the task t.
-func (s *statement) addEpicIsVisible(tenant string, epics authz.Filter) *statement {
-	return s.add(`(t.epic_project_id IS NULL OR EXISTS (SELECT 1 FROM projects.projects ep WHERE ep.tenant_id = `, tenant,
-		` AND ep.id = t.epic_project_id AND `).filter(epics).add(`))`)
-}
-
-// addTaskFilters adds the conditions of the request for the tasks t of a project p.
-func (s *statement) addTaskFilters(c *executor.Call, in *contract.ListTasksIn, tenant, project string, epics authz.Filter) {
-	for _, e := range []struct{ column, value string }{
-		{"t.status", in.Status}, {"t.assignee_id", string(in.Assignee)}, {"t.issue_type", in.IssueType}, {"t.priority", in.Priority},
-	} {
-		if e.value != "" {
-			s.add(` AND `, e.column, ` = `, s.arg(e.value))
-		}
-	}
-	if in.EpicID != "" {
-		// Listing the children of a hidden epic would reveal that it exists.
-		s.add(` AND t.epic_id = `, s.arg(in.EpicID), ` AND `).addEpicIsVisible(tenant, epics)
-	}
-	if in.Search != "" {
-		s.searchTasks(c.Tenant, tenant, project, in.Search)
-	}
 }
 
 // readTaskPage scans by position, not by column name, because it is the most frequent
@@ -186,11 +145,11 @@ func initiativeRefs(tasks []contract.TaskSummary) []*op.UUID {
 	return refs
 }
 
-// listScanTargets returns the scan targets for the columns of taskListSelect, in
-// order.
+// listScanTargets returns the scan targets for the prefix and the columns of
+// taskListColumns, in order.
 func (r *taskRow) listScanTargets() []any {
 	return []any{
-		&r.Prefix, &r.ID, &r.Number, &r.Title, &r.Status, &r.StatusCategory, &r.IssueType, &r.Priority, &r.Progress, &r.AssigneeID,
+		&r.Prefix, &r.ID, &r.ProjectID, &r.Number, &r.Title, &r.Status, &r.StatusCategory, &r.IssueType, &r.Priority, &r.Progress, &r.AssigneeID,
 		&r.DueDate, &r.EpicID, &r.EpicProjectID, &r.ParentTaskID, &r.InitiativeID, &r.EstimatePoints, &r.Labels,
 		&r.CreatedBy, &r.CreatedAt, &r.UpdatedAt, &r.CompletedAt,
 	}

@@ -105,7 +105,6 @@ ORDER BY p.id, page.priority_rank, page.due_order, page.number`)
 	var isEpicVisible bool
 	_, err = pgx.ForEachRow(rows, append(r.listScanTargets(), &isEpicVisible, nil, nil), func() error {
 		item, p := r.toSummary(), byPrefix[r.Prefix]
-		item.ProjectID = p.ID
 		if !isEpicVisible {
 			item.EpicID = opaqueID(c.Tenant, item.EpicID)
 		}

@@ -23,6 +23,15 @@ const (
 	PriorityLow    = "LOW"
 )
 
+// The values of the input sort of ListTasks and SearchTasks. SortKey is not allowed in
+// SearchTasks.
+const (
+	SortKey      = "key"
+	SortPriority = "priority"
+	SortDue      = "due"
+	SortUpdated  = "updated"
+)
+
 // Redacted replaces a key or title that the caller may not read.
 const Redacted = "REDACTED"
 
@@ -97,9 +106,13 @@ type ListTasksIn struct {
 	EpicID           op.UUID `query:"epicId" format:"uuid" doc:"Only children of this epic within the project."`
 	IssueType        string  `query:"issueType" enum:"TASK|EPIC|BUG|FEATURE|CHORE" doc:"Only tasks of this kind."`
 	Priority         string  `query:"priority" enum:"URGENT|HIGH|MEDIUM|LOW" doc:"Only tasks of this priority."`
+	Label            string  `query:"label" maxLength:"50" doc:"Only tasks with this label, in any case."`
+	DueAfter         op.Date `query:"dueAfter" format:"date" doc:"Only tasks due on this day or later."`
+	DueBefore        op.Date `query:"dueBefore" format:"date" doc:"Only tasks due on this day or earlier."`
 	Ready            bool    `query:"ready" doc:"Only the ready set: tasks to do that are not blocked, have no open decision request, are no epics, and are unassigned or assigned to the caller. Ordered by priority, due date and age."`
 	Review           bool    `query:"review" doc:"Only the review queue: tasks with a status of the category REVIEW, most urgent first. Not allowed with ready."`
 	AwaitingDecision bool    `query:"awaitingDecision" doc:"Only tasks with an open decision request, oldest request first. Not allowed with ready or review."`
+	Sort             string  `query:"sort" enum:"key|priority|due|updated" doc:"The order. Default: key, highest first. Not allowed with ready, review or awaitingDecision."`
 	Limit            int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"The maximum number of tasks to return."`
 	Cursor           string  `query:"cursor" doc:"The nextCursor of the previous page."`
 }
@@ -108,7 +121,34 @@ type ListTasksIn struct {
 var ListTasks = op.New[ListTasksIn, op.Page[TaskSummary]](op.Spec{
 	Name: "list-tasks", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/tasks", Permission: PermTasksRead, Effect: op.Read,
 	Summary:     "List the tasks of a project.",
-	Description: "Highest key first; the ready set and the review queue list the most urgent first. Omits tasks that the caller may not read. Use get-task for the description.",
+	Description: "Highest key first, or in the order sort; the ready set and the review queue list the most urgent first. Omits tasks that the caller may not read. Use get-task for the description.",
+})
+
+// SearchTasksIn is the input of SearchTasks.
+type SearchTasksIn struct {
+	Search           string  `query:"search" maxLength:"200" empty:"true" doc:"A task key or search words. Each word matches the start of a word in title or description, or a part of the title. Supports OR, -word and quoted whole words."`
+	Assignee         op.UUID `query:"assignee" format:"uuid" doc:"Only tasks assigned to this user."`
+	CreatedBy        op.UUID `query:"createdBy" format:"uuid" doc:"Only tasks that this user created."`
+	IssueType        string  `query:"issueType" enum:"TASK|EPIC|BUG|FEATURE|CHORE" doc:"Only tasks of this kind."`
+	Priority         string  `query:"priority" enum:"URGENT|HIGH|MEDIUM|LOW" doc:"Only tasks of this priority."`
+	StatusCategory   string  `query:"statusCategory" enum:"TODO|IN_PROGRESS|REVIEW|DONE|CANCELLED" doc:"Only tasks with a status of this category."`
+	Label            string  `query:"label" maxLength:"50" doc:"Only tasks with this label, in any case."`
+	DueAfter         op.Date `query:"dueAfter" format:"date" doc:"Only tasks due on this day or later."`
+	DueBefore        op.Date `query:"dueBefore" format:"date" doc:"Only tasks due on this day or earlier."`
+	Open             bool    `query:"open" doc:"Only open tasks: neither done nor cancelled."`
+	Ready            bool    `query:"ready" doc:"Only the ready set, as in list-tasks."`
+	Review           bool    `query:"review" doc:"Only tasks with a status of the category REVIEW, most urgent first. Not allowed with ready."`
+	AwaitingDecision bool    `query:"awaitingDecision" doc:"Only tasks with an open decision request, oldest request first. Not allowed with ready or review."`
+	Sort             string  `query:"sort" enum:"priority|due|updated" doc:"The order: priority (most urgent first), due (earliest first, tasks without due date last) or updated (latest change first). Default: updated. Not allowed with ready, review or awaitingDecision."`
+	Limit            int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"The maximum number of tasks to return."`
+	Cursor           string  `query:"cursor" doc:"The nextCursor of the previous page."`
+}
+
+// SearchTasks lists the tasks of all projects that the caller may read, latest change first.
+var SearchTasks = op.New[SearchTasksIn, op.Page[TaskSummary]](op.Spec{
+	Name: "search-tasks", Module: Module, Method: "GET", Path: "/api/tasks", Permission: PermTasksRead, Effect: op.Read,
+	Summary:     "Search the tasks of all projects.",
+	Description: "Latest change first, or in the order sort; the ready set and the review queue list the most urgent first. Omits tasks that the caller may not read. Use list-tasks for a single project.",
 })
 
 // CreateTaskIn is the input of CreateTask.

@@ -157,6 +157,7 @@ func Operations() []*op.Operation {
 		WaitDecision.Operation,
 		ListRuns.Operation,
 		GetRun.Operation,
+		SearchTasks.Operation,
 		ListEpicChildren.Operation,
 		ListDeliverables.Operation,
 		CreateDeliverable.Operation,

@@ -1,0 +1,172 @@
+package tracker
+
+import (
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+)
+
+// taskQuery selects tasks of one project, or of all projects if project is empty. Empty
+// fields select everything.
+type taskQuery struct {
+	operation *op.Operation
+
+	project, assignee, creator, epic                     op.UUID
+	status, search, issueType, priority, label, category string
+	dueAfter, dueBefore                                  op.Date
+	open, ready, review, awaitingDecision                bool
+
+	sort   string
+	limit  int
+	cursor string
+}
+
+// validate rejects a query for more than one of the queues ready, review and
+// awaitingDecision, because each has an order of its own.
+func (q *taskQuery) validate() error {
+	switch {
+	case q.awaitingDecision && q.ready:
+		return fault.Validation("awaitingDecision", "Set either ready or awaitingDecision, not both: a task that awaits a decision is not ready.")
+	case q.awaitingDecision && q.review:
+		return fault.Validation("awaitingDecision", "Set either review or awaitingDecision, not both.")
+	case q.ready && q.review:
+		return fault.Validation("review", "Set either ready or review, not both: a task in review is not ready.")
+	case q.sort != "" && (q.ready || q.review || q.awaitingDecision):
+		return fault.Validation("sort", "Omit sort: ready, review and awaitingDecision have an order of their own.")
+	}
+	return nil
+}
+
+// statement returns the statement for a page of the query in the given order.
+func (q *taskQuery) statement(c *executor.Call, f, epics authz.Filter, order *taskOrder, cursor []string) *statement {
+	st := &statement{}
+	b := q.begin(st, c, epics, ``)
+	st.add(`
+FROM projects.tasks t`)
+	b.addConditions(f)
+	if (q.ready || q.review) && q.priority != "" {
+		// The index contains priority_rank, not priority.
+		st.add(` AND t.priority_rank = `, st.arg(priorityRank(q.priority)), `::smallint`)
+	}
+	if cursor != nil {
+		order.addAfter(st, cursor)
+	}
+	b.addFilters(c)
+	b.end(order.columns(), order.limitSQL(q.limit+1))
+	return st
+}
+
+// taskStatement builds the statement of a task query. tenant and project are the
+// placeholders of their values; project is empty for a query in all projects.
+type taskStatement struct {
+	*statement
+	q               *taskQuery
+	epics           authz.Filter
+	tenant, project string
+}
+
+// begin starts the statement with its columns: the prefix, taskListColumns, whether the
+// caller may see the epic, and the extra columns.
+func (q *taskQuery) begin(st *statement, c *executor.Call, epics authz.Filter, extra string) *taskStatement {
+	b := &taskStatement{statement: st, q: q, epics: epics, tenant: st.arg(c.Tenant)}
+	if q.project != "" {
+		b.project = st.arg(q.project)
+		st.add(taskListSelect)
+	} else {
+		st.add(`
+SELECT p.prefix, `, taskListColumns)
+	}
+	st.addEpicIsVisible(b.tenant, epics).add(extra)
+	return b
+}
+
+// addConditions adds the project p of each task t, if the query has no project, and the
+// WHERE clause with the tenant, the project and the policy filter.
+func (b *taskStatement) addConditions(f authz.Filter) {
+	if b.project == "" {
+		b.joinProject("t", b.tenant)
+	}
+	b.add(`
+WHERE t.tenant_id = `, b.tenant)
+	if b.project != "" {
+		b.add(` AND t.project_id = `, b.project)
+	} else {
+		// True for every task. The indexes for all projects have this condition.
+		b.add(` AND t.number > 0`)
+	}
+	b.add(` AND `).filter(f)
+}
+
+// addFilters adds the conditions of the query.
+func (b *taskStatement) addFilters(c *executor.Call) {
+	q := b.q
+	switch {
+	case q.ready:
+		addReadyFilter(b.statement, b.tenant, b.arg(c.Actor.UserID))
+	case q.review:
+		b.add(` AND t.status_category = 'REVIEW'`)
+	}
+	if q.open {
+		b.add(` AND t.status_category IN ('TODO', 'IN_PROGRESS', 'REVIEW')`)
+	}
+	for _, e := range []struct{ column, value string }{
+		{"t.status =", q.status}, {"t.status_category =", q.category}, {"t.assignee_id =", string(q.assignee)}, {"t.created_by =", string(q.creator)},
+		{"t.issue_type =", q.issueType}, {"t.priority =", q.priority}, {"t.due_date >=", string(q.dueAfter)}, {"t.due_date <=", string(q.dueBefore)},
+	} {
+		if e.value != "" {
+			b.add(` AND `, e.column, ` `, b.arg(e.value))
+		}
+	}
+	if q.label != "" {
+		b.add(` AND EXISTS (SELECT 1 FROM unnest(t.labels) l WHERE lower(l) = lower(`, b.arg(q.label), `::text))`)
+	}
+	if q.epic != "" {
+		// Listing the children of a hidden epic would reveal that it exists.
+		b.add(` AND t.epic_id = `, b.arg(q.epic), ` AND `).addEpicIsVisible(b.tenant, b.epics)
+	}
+	if q.search != "" {
+		b.searchTasks(c.Tenant, b.tenant, b.project, q.search)
+	}
+}
+
+// end adds the order and the limit.
+func (b *taskStatement) end(columns, limit string) {
+	b.add(` ORDER BY `, columns, ` LIMIT `, limit)
+	if b.project != "" {
+		b.add(`) page
+WHERE p.tenant_id = `, b.tenant, ` AND p.id = `, b.project)
+	}
+}
+
+// addEpicIsVisible adds the condition that the caller may see the epic of the task t.
+func (s *statement) addEpicIsVisible(tenant string, epics authz.Filter) *statement {
+	return s.add(`(t.epic_project_id IS NULL OR EXISTS (SELECT 1 FROM projects.projects ep WHERE ep.tenant_id = `, tenant,
+		` AND ep.id = t.epic_project_id AND `).filter(epics).add(`))`)
+}
+
+// order returns the order of the query: by urgency for the queues ready and review,
+// otherwise the requested one. Without a request, a project's tasks are ordered by number
+// and the tasks of all projects by their last change.
+func (q *taskQuery) order() *taskOrder {
+	name := q.operation.Name
+	switch {
+	case q.ready:
+		return orderByUrgency(name+" ready", true)
+	case q.review:
+		return orderByUrgency(name+" review", true)
+	}
+	switch q.sort {
+	case contract.SortPriority:
+		return orderByUrgency(name+" priority", false)
+	case contract.SortDue:
+		return orderByDue(name + " due")
+	case contract.SortUpdated:
+		return orderByUpdate(name + " updated")
+	}
+	if q.project == "" {
+		return orderByUpdate(name + " updated")
+	}
+	return orderByNumber()
+}
