@@ -66,7 +66,15 @@ type globalFlags struct {
 	org     string
 	profile string
 	timeout string
+	time    string
+	noPager bool
 }
+
+// The values of --time.
+const (
+	timeRelative = "relative"
+	timeAbsolute = "absolute"
+)
 
 // Run executes a command line and returns the exit code.
 func (p Program) Run(ctx context.Context, args []string) int {
@@ -122,6 +130,9 @@ Log in with "pt auth login", or set PT_BASE_URL and PT_AUTH_TOKEN.`,
 	f.StringVar(&inv.flags.org, "org", "", "act in the organisation with this `id` or tenant id")
 	f.StringVar(&inv.flags.profile, "profile", "", "use the settings and credential of the profile `name`")
 	f.StringVar(&inv.flags.timeout, "timeout", "", "time limit of a request, as a `duration` such as 10s (default 30s)")
+	f.StringVar(&inv.flags.time, "time", timeRelative, "how a terminal shows times: `relative` or absolute; a pipe gets absolute times")
+	f.BoolVar(&inv.flags.noPager, "no-pager", false, "do not show long output in a pager")
+	must(root.RegisterFlagCompletionFunc("time", cobra.FixedCompletions([]string{timeRelative, timeAbsolute}, cobra.ShellCompDirectiveNoFileComp)))
 	addCommands(root, inv, word)
 	// Cobra shows the general help for an unknown command with --help and exits with 0.
 	help := root.HelpFunc()

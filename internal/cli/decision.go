@@ -21,10 +21,10 @@ func writeDecision(d *markdown.Doc, level int, r *tracker.DecisionRequest) {
 	d.Heading(level, "Decision request: "+r.Status)
 	d.Field("ID", string(r.ID))
 	d.Field("Task", r.TaskKey)
-	d.Field("Raised", formatTime(r.CreatedAt)+" by "+personName(r.RaisedByUser, r.RaisedBy))
+	d.Field("Raised", d.Time(r.CreatedAt)+" by "+personName(r.RaisedByUser, r.RaisedBy))
 	d.Field("Session", r.SessionID)
 	if r.ResolvedAt != nil {
-		d.Field("Resolved", formatTime(*r.ResolvedAt)+" by "+personName(r.ResolvedByUser, r.ResolvedBy))
+		d.Field("Resolved", d.Time(*r.ResolvedAt)+" by "+personName(r.ResolvedByUser, r.ResolvedBy))
 	}
 	d.Quote(r.Question)
 	for i, option := range r.Options {
@@ -67,6 +67,7 @@ const (
 func waitDecisionForm() form {
 	return form{
 		short: "Wait until a decision request is answered",
+		flags: "decisionRequestId=-",
 		long: `Wait until a decision request of a task is answered, and print it. The default is the
 latest request of the task. The command waits at most --timeout, or without a limit. It
 uses long polling: the service responds as soon as the request is answered.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"parapet/internal/cli/markdown"
 	"parapet/internal/op"
 )
 
@@ -15,6 +16,10 @@ type layout struct {
 	// is "gate.name"; an underscore in a label is a space. A column with the suffix "?" is
 	// omitted if no row has a value. The default is defaultColumns.
 	columns string
+	// drop are the columns that a narrow terminal leaves out, after the ids, in this order.
+	// After them, it leaves out the others from the right, except the first and the one that
+	// is shortened.
+	drop string
 	// title is the heading of a page, with members in braces: "{key} {title}". The default is
 	// the first member that titleMembers lists.
 	title string
@@ -32,13 +37,19 @@ type layout struct {
 }
 
 // valueFunc returns the text of a value of the layout's type, or of a type that embeds it.
-type valueFunc func(v reflect.Value) string
+// The document formats times.
+type valueFunc func(d *markdown.Doc, v reflect.Value) string
 
 // value returns a valueFunc for a type.
 func value[T any](f func(*T) string) valueFunc {
-	return func(v reflect.Value) string {
+	return timed(func(_ *markdown.Doc, v *T) string { return f(v) })
+}
+
+// timed returns a valueFunc for a type whose text has a time.
+func timed[T any](f func(*markdown.Doc, *T) string) valueFunc {
+	return func(d *markdown.Doc, v reflect.Value) string {
 		if typed, ok := partOf[T](v); ok {
-			return f(typed)
+			return f(d, typed)
 		}
 		return ""
 	}
@@ -179,7 +190,7 @@ var titleMembers = []string{"title", "name", "displayName", "label", "email"}
 
 // titleText returns the heading of a record: its key or prefix and its name, or the kind of
 // record. used has the members that the heading shows.
-func (r record) titleText() (text string, used map[string]bool) {
+func (r record) titleText(d *markdown.Doc) (text string, used map[string]bool) {
 	used = map[string]bool{}
 	pattern := r.title
 	if pattern == "" {
@@ -198,7 +209,7 @@ func (r record) titleText() (text string, used map[string]bool) {
 			break
 		}
 		name, after, _ := strings.Cut(rest, "}")
-		b.WriteString(r.text(name, false))
+		b.WriteString(r.text(d, name, false))
 		used[name] = true
 		pattern = after
 	}
@@ -211,10 +222,10 @@ func (r record) titleText() (text string, used map[string]bool) {
 // nameOf returns the name of a record for a question: "APOLLO-17 Write the plan" for a task,
 // "Lunar lander (LUNA)" for a project.
 func nameOf(v reflect.Value) string {
-	r := newRecord(v)
+	r, d := newRecord(v), markdown.New(markdown.Style{})
 	if _, isProject := r.member("prefix"); isProject {
-		return r.text("name", false) + " (" + r.text("prefix", false) + ")"
+		return r.text(d, "name", false) + " (" + r.text(d, "prefix", false) + ")"
 	}
-	text, _ := r.titleText()
+	text, _ := r.titleText(d)
 	return text
 }

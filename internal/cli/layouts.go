@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"parapet/internal/cli/markdown"
 	"parapet/internal/contract/identity"
 	"parapet/internal/contract/tracker"
 )
@@ -15,7 +16,7 @@ import (
 var layouts = sync.OnceValue(func() map[reflect.Type]layout {
 	return map[reflect.Type]layout{
 		reflect.TypeFor[tracker.TaskSummary](): {
-			columns: "key title status issueType priority dueDate assignee decisionRequestId=Decision_request?",
+			columns: "key title status issueType priority dueDate assignee decisionRequestId=Decision_request?", drop: "decisionRequestId issueType dueDate priority",
 		},
 		reflect.TypeFor[tracker.Task](): {
 			title: "{key} {title}", omit: "statusCategory epic decisionRequestId issue", labels: "claim=Claimed",
@@ -24,11 +25,11 @@ var layouts = sync.OnceValue(func() map[reflect.Type]layout {
 				"epicId":       value(epicText),
 				"blockedBy":    value(func(t *tracker.Task) string { return countOrEmpty(t.BlockedBy, "task") }),
 				"blocks":       value(func(t *tracker.Task) string { return countOrEmpty(t.Blocks, "task") }),
-				"claim":        value(claimText),
+				"claim":        timed(claimText),
 				"customFields": value(func(*tracker.Task) string { return "" }),
 			},
 		},
-		reflect.TypeFor[tracker.EpicChild](): {columns: "key title status issueType priority dueDate assignee isCrossProject? id"},
+		reflect.TypeFor[tracker.EpicChild](): {columns: "key title status issueType priority dueDate assignee isCrossProject? id", drop: "issueType dueDate priority"},
 		reflect.TypeFor[tracker.Dependency](): {
 			columns: "direction task.key task.title task.status task.isCrossProject? task.id",
 		},
@@ -42,10 +43,12 @@ var layouts = sync.OnceValue(func() map[reflect.Type]layout {
 			labels:  "firstResponseDueAt=First_response_by firstRespondedAt=First_response resolutionDueAt=Resolve_by promotedTaskId=Promoted_to",
 			omit:    "firstResponseOverdue resolutionOverdue promotedTaskKey",
 			values: map[string]valueFunc{
-				"firstResponseDueAt": value(func(i *tracker.IssueSummary) string {
-					return formatDeadline(i.FirstResponseDueAt, i.FirstResponseOverdue)
+				"firstResponseDueAt": timed(func(d *markdown.Doc, i *tracker.IssueSummary) string {
+					return formatDeadline(d, i.FirstResponseDueAt, i.FirstResponseOverdue)
 				}),
-				"resolutionDueAt": value(func(i *tracker.IssueSummary) string { return formatDeadline(i.ResolutionDueAt, i.ResolutionOverdue) }),
+				"resolutionDueAt": timed(func(d *markdown.Doc, i *tracker.IssueSummary) string {
+					return formatDeadline(d, i.ResolutionDueAt, i.ResolutionOverdue)
+				}),
 			},
 		},
 		reflect.TypeFor[tracker.ProjectSummary](): {columns: "prefix name status startDate endDate id", title: "{prefix} {name}"},
@@ -92,11 +95,11 @@ var layouts = sync.OnceValue(func() map[reflect.Type]layout {
 		reflect.TypeFor[tracker.CustomField]():        {columns: "name type options id"},
 		reflect.TypeFor[tracker.Comment](): {
 			columns: "createdAt=Written authorId=By body edited? id", title: "Comment", labels: "authorId=By createdAt=Written updatedAt=Edited", omit: "projectId edited",
-			values: map[string]valueFunc{"updatedAt": value(func(c *tracker.Comment) string {
+			values: map[string]valueFunc{"updatedAt": timed(func(d *markdown.Doc, c *tracker.Comment) string {
 				if !c.Edited {
 					return ""
 				}
-				return formatTime(c.UpdatedAt)
+				return d.Time(c.UpdatedAt)
 			})},
 		},
 		reflect.TypeFor[tracker.TimeEntry](): {
@@ -183,19 +186,19 @@ func epicText(t *tracker.Task) string {
 	return text
 }
 
-func claimText(t *tracker.Task) string {
+func claimText(d *markdown.Doc, t *tracker.Task) string {
 	if t.Claim == nil {
 		return ""
 	}
-	return "by " + personName(t.Claim.HolderUser, t.Claim.Holder) + " until " + formatTime(t.Claim.ExpiresAt)
+	return "by " + personName(t.Claim.HolderUser, t.Claim.Holder) + " until " + d.Time(t.Claim.ExpiresAt)
 }
 
 // formatDeadline formats a deadline of the SLA and marks a missed one.
-func formatDeadline(at time.Time, overdue bool) string {
+func formatDeadline(d *markdown.Doc, at time.Time, overdue bool) string {
 	if overdue {
-		return formatTime(at) + " (missed)"
+		return d.Time(at) + " (missed)"
 	}
-	return formatTime(at)
+	return d.Time(at)
 }
 
 func delegationScope(g *tracker.Delegation) string {

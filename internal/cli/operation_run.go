@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"parapet/internal/cli/markdown"
@@ -109,17 +110,47 @@ func (k *call) runList(ctx context.Context, c *client.Client) error {
 	if err != nil {
 		return err
 	}
-	k.inv.printTruncationHint(items.Len(), next)
 	out.FieldByName("Items").Set(items)
 	out.FieldByName("NextCursor").SetString("")
 	v := view{data: items.Interface(), next: next, markdown: func(d *markdown.Doc) {
-		writeTable(d, items, listNoun(k.op))
+		omitted := writeTable(d, items, listNoun(k.op))
 		writeSummary(d, out)
+		k.writeFooter(d, items.Len(), next, omitted)
 	}}
 	if !isPlainPage(k.op) {
 		v.data = out.Addr().Interface()
 	}
-	return k.inv.show(ctx, v)
+	if err := k.inv.show(ctx, v); err != nil {
+		return err
+	}
+	if !k.inv.OutTerminal {
+		k.inv.printTruncationHint(items.Len(), next)
+	}
+	return nil
+}
+
+// writeFooter writes what stands below a table on a terminal: the number of items, how to
+// get more, and which columns do not fit.
+func (k *call) writeFooter(d *markdown.Doc, shown int, next string, omitted []string) {
+	if shown == 0 || !k.inv.OutTerminal {
+		return
+	}
+	total := countOf(shown, listNoun(k.op))
+	switch {
+	case next != "":
+		d.Footer(total + " shown, and there are more: use --all, or --limit up to " + strconv.Itoa(maxPage) + ".")
+	case k.startsAtFirstPage():
+		d.Footer(total + ".")
+	}
+	if len(omitted) > 0 {
+		d.Footer("Columns that do not fit: " + strings.Join(omitted, ", ") + ". A wider terminal or --json shows them.")
+	}
+}
+
+// startsAtFirstPage reports whether the list starts with its first item.
+func (k *call) startsAtFirstPage() bool {
+	cursor, ok := k.pagePart("cursor").(*string)
+	return !ok || *cursor == "" || k.all
 }
 
 // fetchPages calls fetch for each page that the command prints, and returns the cursor of
@@ -141,6 +172,21 @@ func (k *call) pagePart(name string) any {
 		}
 	}
 	return nil
+}
+
+// countOf formats a number with a noun in the plural: "2 tasks", "1 entry".
+func countOf(n int, plural string) string {
+	if n == 1 {
+		stem, isRegular := strings.CutSuffix(plural, "s")
+		if ies, ok := strings.CutSuffix(plural, "ies"); ok {
+			stem, isRegular = ies+"y", true
+		}
+		if !isRegular {
+			stem = map[string]string{"people": "person", "criteria": "criterion", "epic children": "child of the epic"}[plural]
+		}
+		return "1 " + firstNonEmpty(stem, plural)
+	}
+	return strconv.Itoa(n) + " " + plural
 }
 
 // listNoun returns what a list operation lists: "custom fields" for list-custom-fields.

@@ -83,6 +83,9 @@ func (inv *invocation) printJSON(ctx context.Context, doc []byte) error {
 func (inv *invocation) style() markdown.Style {
 	forced := inv.Getenv("CLICOLOR_FORCE") != "" && inv.Getenv("CLICOLOR_FORCE") != "0"
 	s := markdown.Style{Rendered: inv.OutTerminal || forced, Width: inv.Width}
+	if inv.OutTerminal && inv.flags.time != timeAbsolute {
+		s.Now = inv.Clock.Now()
+	}
 	s.Color = s.Rendered && (forced || (inv.Getenv("NO_COLOR") == "" && inv.Getenv("TERM") != "dumb"))
 	return s
 }
@@ -153,6 +156,9 @@ func selectMembers(item map[string]jsontext.Value, names []string) (jsontext.Val
 // checkOutput validates --jq and --fields before the first request. data is the type of
 // the output.
 func (inv *invocation) checkOutput(data reflect.Type) error {
+	if inv.flags.time != timeRelative && inv.flags.time != timeAbsolute {
+		return usagef("--time %q must be relative or absolute", inv.flags.time)
+	}
 	if inv.flags.jq != "" {
 		if _, err := parseQuery(inv.flags.jq); err != nil {
 			return err

@@ -23,9 +23,9 @@ var proseMembers = []string{"description", "body", "summary", "question", "text"
 const longValue = 200
 
 // text returns the text of a member or computed value. isPage spells out false.
-func (r record) text(name string, isPage bool) string {
+func (r record) text(d *markdown.Doc, name string, isPage bool) string {
 	if f := r.values[name]; f != nil {
-		return f(r.v)
+		return f(d, r.v)
 	}
 	first, rest, nested := strings.Cut(name, ".")
 	v, ok := r.member(first)
@@ -36,12 +36,12 @@ func (r record) text(name string, isPage bool) string {
 		if v = indirect(v); !v.IsValid() {
 			return ""
 		}
-		return newRecord(v).text(rest, isPage)
+		return newRecord(v).text(d, rest, isPage)
 	}
 	if id, isID := v.Interface().(op.UUID); isID {
 		return r.idText(name, id)
 	}
-	return valueText(v, isPage)
+	return valueText(d, v, isPage)
 }
 
 // idText returns the name of the record that an id identifies, or the id if it has no
@@ -70,7 +70,7 @@ func indirect(v reflect.Value) reflect.Value {
 
 // valueText returns the text of a value: a time in UTC, the items of a list, the title of a
 // nested record. It is empty for a value that is absent.
-func valueText(v reflect.Value, isPage bool) string {
+func valueText(d *markdown.Doc, v reflect.Value, isPage bool) string {
 	if v = indirect(v); !v.IsValid() {
 		return ""
 	}
@@ -78,7 +78,7 @@ func valueText(v reflect.Value, isPage bool) string {
 		if at.IsZero() {
 			return ""
 		}
-		return formatTime(at)
+		return d.Time(at)
 	}
 	switch v.Kind() {
 	case reflect.String:
@@ -95,11 +95,11 @@ func valueText(v reflect.Value, isPage bool) string {
 	case reflect.Slice:
 		parts := make([]string, v.Len())
 		for i := range parts {
-			parts[i] = valueText(v.Index(i), isPage)
+			parts[i] = valueText(d, v.Index(i), isPage)
 		}
 		return strings.Join(parts, ", ")
 	case reflect.Struct:
-		text, _ := newRecord(addressable(v)).titleText()
+		text, _ := newRecord(addressable(v)).titleText(d)
 		return text
 	default:
 		return fmt.Sprint(v.Interface())
@@ -125,7 +125,7 @@ func writeRecord(d *markdown.Doc, level int, v reflect.Value) {
 		form.write(d, level, v.Addr().Interface())
 		return
 	}
-	title, used := r.titleText()
+	title, used := r.titleText(d)
 	d.Heading(level, title)
 	r.writeFields(d, used)
 	if form.after != nil {
@@ -156,31 +156,31 @@ func (r record) writeFields(d *markdown.Doc, used map[string]bool) {
 	for _, m := range r.members {
 		if contains(r.lines, m.name) {
 			for i := range m.v.Len() {
-				d.Field(r.label(m.name), valueText(m.v.Index(i), true))
+				d.Field(r.label(m.name), valueText(d, m.v.Index(i), true))
 			}
 			continue
 		}
 		if r.isOmitted(m, used) || (isNested(m.v.Type()) && r.values[m.name] == nil) || slices.Contains(proseMembers, m.name) || r.isAgent(m.name) {
 			continue
 		}
-		text := r.text(m.name, true)
+		text := r.text(d, m.name, true)
 		if isLongValue(text) {
 			continue
 		}
-		if by := r.agentOf(m.name); by != "" && text != "" {
+		if by := r.agentOf(d, m.name); by != "" && text != "" {
 			text += " by " + by
 		}
-		d.Field(r.label(m.name), text)
+		d.ColorField(r.label(m.name), markdown.Cell{Text: text, Color: r.color(d, m.name)})
 	}
 }
 
 // agentOf returns who did what happened at a time: the person in createdBy for createdAt.
-func (r record) agentOf(name string) string {
+func (r record) agentOf(d *markdown.Doc, name string) string {
 	stem, isTime := strings.CutSuffix(name, "At")
 	if !isTime {
 		return ""
 	}
-	return r.text(stem+"By", true)
+	return r.text(d, stem+"By", true)
 }
 
 // isAgent reports whether a member is shown with a time, as createdBy with createdAt.
@@ -208,13 +208,13 @@ func (r record) writeProse(d *markdown.Doc, level int, used map[string]bool) {
 	}
 	for _, name := range proseMembers {
 		if v, ok := r.member(name); ok && !used[name] && !contains(r.omit, name) && indirect(v).Kind() == reflect.String {
-			write(name, r.text(name, true))
+			write(name, r.text(d, name, true))
 		}
 	}
 	isFirst = false
 	for _, m := range r.members {
 		if indirect(m.v).Kind() == reflect.String && !slices.Contains(proseMembers, m.name) && !r.isOmitted(m, used) && isLongValue(m.v.String()) {
-			write(m.name, r.text(m.name, true))
+			write(m.name, r.text(d, m.name, true))
 		}
 	}
 }
@@ -245,7 +245,7 @@ func (r record) writeNested(d *markdown.Doc, level int, m member) {
 		keys := v.MapKeys()
 		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 		for _, key := range keys {
-			d.Field(key.String(), valueText(v.MapIndex(key), true))
+			d.Field(key.String(), valueText(d, v.MapIndex(key), true))
 		}
 	default:
 		quoteJSON(d, level, r.label(m.name), v.Interface())
@@ -270,33 +270,40 @@ func writeItems[T any](d *markdown.Doc, items []T, noun string) {
 }
 
 // writeTable writes a list of records as a table, or that there are none. noun is what the
-// list has, in the plural.
-func writeTable(d *markdown.Doc, items reflect.Value, noun string) {
+// list has, in the plural. It returns the names of the columns that do not fit.
+func writeTable(d *markdown.Doc, items reflect.Value, noun string) (omitted []string) {
 	if items.Len() == 0 {
 		d.Line("No " + noun + ".")
-		return
+		return nil
 	}
-	var names []string
-	rows := make([][]string, items.Len())
-	flex := -1
-	for _, c := range columnsOf(items.Type().Elem()) {
-		values, filled := make([]string, len(rows)), false
-		for i := range rows {
-			values[i] = newRecord(addressable(items.Index(i))).text(c.member, false)
-			filled = filled || values[i] != ""
+	all := columnsOf(items.Type().Elem())
+	records := make([]record, items.Len())
+	for i := range records {
+		records[i] = newRecord(addressable(items.Index(i)))
+	}
+	var columns []markdown.Column
+	rows := make([][]markdown.Cell, len(records))
+	hasFlex := false
+	for _, c := range all {
+		cells, filled := make([]markdown.Cell, len(rows)), false
+		for i, r := range records {
+			cells[i] = markdown.Cell{Text: r.text(d, c.member, false), Color: r.color(d, c.member)}
+			filled = filled || cells[i].Text != ""
 		}
 		if c.optional && !filled {
 			continue
 		}
-		if flex < 0 && slices.Contains(flexMembers, c.member) {
-			flex = len(names)
-		}
-		names = append(names, c.label)
+		isFlex := !hasFlex && slices.Contains(flexMembers, c.member)
+		hasFlex = hasFlex || isFlex
+		columns = append(columns, markdown.Column{Name: c.label, Flex: isFlex, Drop: c.drop})
 		for i := range rows {
-			rows[i] = append(rows[i], values[i])
+			rows[i] = append(rows[i], cells[i])
 		}
 	}
-	d.Table(names, rows, max(flex, 0))
+	if !hasFlex {
+		columns[0].Flex = true
+	}
+	return d.Grid(columns, rows)
 }
 
 // flexMembers are the members whose column is shortened on a narrow terminal.
@@ -309,6 +316,8 @@ type column struct {
 	member, label string
 	// optional columns are omitted if no row has a value.
 	optional bool
+	// drop is the rank of markdown.Column.
+	drop int
 }
 
 // columnsOf returns the columns of a table of records of type t.
@@ -325,9 +334,30 @@ func columnsOf(t reflect.Type) []column {
 		if label == "" {
 			label = r.label(name[strings.LastIndexByte(name, '.')+1:])
 		}
-		columns = append(columns, column{name, strings.ReplaceAll(label, "_", " "), optional})
+		columns = append(columns, column{member: name, label: strings.ReplaceAll(label, "_", " "), optional: optional})
 	}
+	rankColumns(columns, r.drop)
 	return columns
+}
+
+// rankColumns sets the ranks in which a narrow terminal leaves columns out: ids first, then
+// those that drop lists, then the others from the right. It never leaves out the first column
+// and the one that is shortened.
+func rankColumns(columns []column, drop string) {
+	named := strings.Fields(drop)
+	for j := range columns {
+		c := &columns[j]
+		at := slices.Index(named, c.member)
+		switch {
+		case j == 0 || slices.Contains(flexMembers, c.member):
+		case strings.HasSuffix(c.label, "ID"):
+			c.drop = 200 + j
+		case at >= 0:
+			c.drop = 200 - at
+		default:
+			c.drop = j
+		}
+	}
 }
 
 // maxDefaultColumns is the maximum number of columns before the id in a table without a
@@ -359,7 +389,7 @@ func writeSummary(d *markdown.Doc, out reflect.Value) {
 		if m.name == "items" || m.name == "nextCursor" {
 			continue
 		}
-		if text := r.text(m.name, true); text != "" {
+		if text := r.text(d, m.name, true); text != "" {
 			d.Line(r.label(m.name) + ": " + text + ".")
 		}
 	}

@@ -6,6 +6,7 @@ package markdown
 
 import (
 	"strings"
+	"time"
 
 	"parapet/internal/cli/text"
 )
@@ -18,6 +19,10 @@ type Style struct {
 	Color bool
 	// Width is the width of the terminal in columns; 0 means unlimited.
 	Width int
+	// Now makes times relative to it. The zero time makes them absolute.
+	Now time.Time
+	// Links makes links in user-generated Markdown clickable, with OSC 8.
+	Links bool
 }
 
 const (
@@ -31,6 +36,8 @@ type Doc struct {
 	style  Style
 	b      strings.Builder
 	fields bool
+	// footer reports whether the last line is a footer.
+	footer bool
 }
 
 // New returns an empty document.
@@ -44,11 +51,11 @@ func (d *Doc) block() {
 	if d.b.Len() > 0 {
 		d.b.WriteByte('\n')
 	}
-	d.fields = false
+	d.fields, d.footer = false, false
 }
 
 func (d *Doc) paint(code, s string) string {
-	if !d.style.Rendered || !d.style.Color {
+	if code == "" || s == "" || !d.style.Rendered || !d.style.Color {
 		return s
 	}
 	return code + s + reset
@@ -65,7 +72,11 @@ func (d *Doc) Heading(level int, title string) {
 }
 
 // Field writes a name and its value. It writes nothing if the value is empty.
-func (d *Doc) Field(name, value string) {
+func (d *Doc) Field(name, value string) { d.ColorField(name, Cell{Text: value}) }
+
+// ColorField writes a field with a color.
+func (d *Doc) ColorField(name string, c Cell) {
+	value := c.Text
 	if value == "" {
 		return
 	}
@@ -75,7 +86,7 @@ func (d *Doc) Field(name, value string) {
 	}
 	name = text.Line(name) + ":"
 	if d.style.Rendered {
-		d.b.WriteString("  " + d.paint(dim, name) + " " + text.Line(value) + "\n")
+		d.b.WriteString("  " + d.paint(dim, name) + " " + d.paint(string(c.Color), text.Line(value)) + "\n")
 		return
 	}
 	d.b.WriteString("- " + name + " " + text.Line(value) + "\n")
@@ -85,6 +96,17 @@ func (d *Doc) Field(name, value string) {
 func (d *Doc) Line(s string) {
 	d.block()
 	d.b.WriteString(text.Line(s) + "\n")
+}
+
+// Footer writes a line about the document below it, on a terminal only.
+func (d *Doc) Footer(s string) {
+	if d.style.Rendered && s != "" {
+		if !d.footer {
+			d.block()
+		}
+		d.footer = true
+		d.b.WriteString(d.paint(dim, text.Line(s)) + "\n")
+	}
 }
 
 // Quote writes user-generated text as a block quote.
@@ -100,67 +122,5 @@ func (d *Doc) Quote(s string) {
 	}
 	for line := range strings.SplitSeq(s, "\n") {
 		d.b.WriteString(strings.TrimRight(d.paint(dim, mark)+" "+line, " ") + "\n")
-	}
-}
-
-// Table writes a table. If a rendered table is wider than the terminal, the column with
-// index flex is truncated. The other columns are never truncated, so that users can copy
-// their values.
-func (d *Doc) Table(columns []string, rows [][]string, flex int) {
-	d.block()
-	if d.style.Rendered {
-		d.renderTable(columns, rows, flex)
-		return
-	}
-	d.row(columns)
-	d.b.WriteString("|" + strings.Repeat(" --- |", len(columns)) + "\n")
-	for _, r := range rows {
-		d.row(r)
-	}
-}
-
-func (d *Doc) row(cells []string) {
-	d.b.WriteByte('|')
-	for _, c := range cells {
-		d.b.WriteString(" " + strings.ReplaceAll(text.Line(c), "|", `\|`) + " |")
-	}
-	d.b.WriteByte('\n')
-}
-
-// gap is the number of spaces between the columns of a rendered table.
-const gap = 2
-
-func (d *Doc) renderTable(columns []string, rows [][]string, flex int) {
-	widths := make([]int, len(columns))
-	cells := make([][]string, 0, len(rows)+1)
-	for _, r := range append([][]string{columns}, rows...) {
-		line := make([]string, len(r))
-		for i, c := range r {
-			line[i] = text.Line(c)
-			widths[i] = max(widths[i], text.Width(line[i]))
-		}
-		cells = append(cells, line)
-	}
-	total := gap * (len(widths) - 1)
-	for _, w := range widths {
-		total += w
-	}
-	if over := total - d.style.Width; d.style.Width > 0 && over > 0 {
-		widths[flex] = max(widths[flex]-over, min(widths[flex], 12))
-	}
-	for i, line := range cells {
-		var b strings.Builder
-		for j, c := range line {
-			c = text.Cut(c, widths[j])
-			b.WriteString(c)
-			if j < len(line)-1 {
-				b.WriteString(strings.Repeat(" ", widths[j]-text.Width(c)+gap))
-			}
-		}
-		row := strings.TrimRight(b.String(), " ")
-		if i == 0 {
-			row = d.paint(bold, row)
-		}
-		d.b.WriteString(row + "\n")
 	}
 }
