@@ -30,8 +30,8 @@ func newMCPCmd(inv *invocation) *cobra.Command {
 		Use:   "mcp",
 		Short: "Run an MCP server over stdio",
 		Long: `Run a Model Context Protocol (MCP) server over standard input and output. It exposes
-the operations of the service as tools and uses the current credential and
-organisation.
+the operations of the service as tools, and offers prompts for everyday work and
+projects and tasks as resources. It uses the current credential and organisation.
 
 A destructive tool asks the user of the client for confirmation. Clients that do not
 support this (elicitation) see no destructive tools, unless you set

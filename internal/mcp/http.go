@@ -1,9 +1,10 @@
 package mcp
 
 import (
-	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,31 +28,36 @@ const (
 	messageTimeout = 110 * time.Second
 )
 
-// HTTP returns a handler that serves the tools over streamable HTTP without sessions. A
-// tool call becomes a request to api in the same process with the caller's credential, so
-// the API authorizes it as usual. The caller of HTTP must check the credential and the
-// origin of a request first.
+// HTTP returns a handler that serves tools, prompts and resources over streamable HTTP
+// without sessions. A tool call becomes a request to api in the same process with the
+// caller's credential, so the API authorizes it as usual. The caller of HTTP must check the
+// credential and the origin of a request first.
 //
 // Query parameters select the tools: toolsets (comma-separated), read-only and
 // allow-destructive (booleans).
 func (s *Server) HTTP(api http.Handler) http.Handler {
-	stream := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
-		MaxRequestBodyBytes: maxMessage,
-		// The caller checks the host, because it knows the trusted proxies.
-		DisableLocalhostProtection: true,
-	})
+	// Progress notifications need a stream. All other responses are plain JSON.
+	plain, stream := s.newHandler(true), s.newHandler(false)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, err := readView(r.URL.Query())
 		if err != nil {
 			writeError(w, http.StatusBadRequest, err.Error())
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxMessage)
-		if isBatch(r) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
+		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+			writeError(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("a message has at most %d bytes", maxMessage))
+			return
+		}
+		if err != nil {
+			writeError(w, http.StatusBadRequest, "the message is incomplete")
+			return
+		}
+		if isBatch(body) {
 			writeError(w, http.StatusBadRequest, "batches are not supported; send one message per request")
 			return
 		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		ctx, cancel := context.WithTimeout(r.Context(), messageTimeout)
 		defer cancel()
 		apiClient, err := client.New(client.Config{
@@ -61,8 +67,39 @@ func (s *Server) HTTP(api http.Handler) http.Handler {
 			writeError(w, http.StatusInternalServerError, "internal error: cannot reach the API")
 			return
 		}
-		stream.ServeHTTP(w, r.WithContext(withExchange(ctx, &exchange{view: v, sender: apiClient, requestCtx: ctx})))
+		handler := plain
+		if wantsProgress(body) {
+			handler = stream
+		}
+		handler.ServeHTTP(w, r.WithContext(withExchange(ctx, &exchange{view: v, sender: apiClient, requestCtx: ctx})))
 	})
+}
+
+// newHandler returns the handler of the library, which responds with JSON or with a stream
+// of events.
+func (s *Server) newHandler(asJSON bool) http.Handler {
+	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: asJSON, PropagateRequestCancellation: true,
+		MaxRequestBodyBytes: maxMessage,
+		// The caller checks the host, because it knows the trusted proxies.
+		DisableLocalhostProtection: true,
+	})
+}
+
+// wantsProgress reports whether a message is a tool call with a progress token.
+func wantsProgress(body []byte) bool {
+	if !bytes.Contains(body, []byte("progressToken")) {
+		return false
+	}
+	var message struct {
+		Method string `json:"method"`
+		Params struct {
+			Meta struct {
+				ProgressToken any `json:"progressToken"`
+			} `json:"_meta"`
+		} `json:"params"`
+	}
+	return json.Unmarshal(body, &message) == nil && message.Method == "tools/call" && message.Params.Meta.ProgressToken != nil
 }
 
 // writeError writes a JSON-RPC error for a request that is not a valid message.
@@ -73,26 +110,10 @@ func writeError(w http.ResponseWriter, status int, message string) {
 	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":%q}}`, message)
 }
 
-// isBatch reports whether the body is a JSON array. Batches are rejected because one
-// request could contain thousands of calls, and newer protocol versions removed them. The
-// body stays readable.
-func isBatch(r *http.Request) bool {
-	in := bufio.NewReader(r.Body)
-	for {
-		// A read error is ignored here; the handler that reads the body reports it.
-		c, err := in.ReadByte()
-		if err == nil && strings.IndexByte(" \t\r\n", c) >= 0 {
-			continue
-		}
-		if err == nil {
-			_ = in.UnreadByte() // cannot fail after a successful ReadByte
-		}
-		r.Body = struct {
-			io.Reader
-			io.Closer
-		}{in, r.Body}
-		return err == nil && c == '['
-	}
+// isBatch reports whether a message is a JSON array. Batches are rejected because one
+// request could contain thousands of calls, and newer protocol versions removed them.
+func isBatch(body []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("["))
 }
 
 // readView parses the query parameters. It rejects unknown ones, so that a misspelled

@@ -17,7 +17,13 @@ import (
 // serve starts the MCP HTTP handler in front of an API and returns its URL.
 func serve(t *testing.T, api http.Handler) string {
 	t.Helper()
-	srv := httptest.NewServer(newServer(t).HTTP(api))
+	return newTestServer(t, newServer(t).HTTP(api))
+}
+
+// newTestServer starts an HTTP server and returns its URL.
+func newTestServer(t *testing.T, h http.Handler) string {
+	t.Helper()
+	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
 	return srv.URL
 }

@@ -1,8 +1,9 @@
 // Package mcp exposes the operations as tools of the Model Context Protocol (MCP): over
-// stdio in pt and over streamable HTTP in ptd.
+// stdio in pt and over streamable HTTP in ptd. It also offers prompts for everyday work, and
+// projects and tasks as resources.
 //
 // A tool executes its operation with the caller's credential and returns the same data
-// and errors as the HTTP API.
+// and errors as the HTTP API. Prompts and resources read records with tools.
 //   - User-generated text is marked as untrusted, and its invisible characters are escaped.
 //   - A result has at most MaxResult bytes and lists what was truncated.
 //   - A destructive tool asks the user for confirmation, or is not exposed.
@@ -44,8 +45,9 @@ type Sender interface {
 
 // Server is an MCP server with the tools. It is safe for concurrent use.
 type Server struct {
-	tools map[string]*tool
-	sdk   *sdk.Server
+	tools   map[string]*tool
+	prompts map[string]prompt
+	sdk     *sdk.Server
 }
 
 // instructions are the server instructions that a client passes to its model.
@@ -56,14 +58,22 @@ const instructions = "Parapet is a work tracker. Projects contain tasks, issues 
 // New returns a server with a tool for each operation that may be exposed. It returns an
 // error if two operations have the same tool name.
 func New(operations []*op.Operation, version string, log *slog.Logger) (*Server, error) {
-	s := &Server{tools: map[string]*tool{}}
+	s := &Server{tools: map[string]*tool{}, prompts: map[string]prompt{}}
 	server := &sdk.Implementation{Name: "parapet", Title: "Parapet", Version: version}
 	s.sdk = sdk.NewServer(server, &sdk.ServerOptions{
 		Instructions: instructions, Logger: log,
-		// The list of tools does not change while a server runs.
-		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
-		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) {
-			c.TTLMs, c.CacheScope = int((5 * time.Minute).Milliseconds()), "private"
+		// The lists of tools, prompts and resource templates do not change while a server
+		// runs. The list of resources changes, but the server sends no notifications, because
+		// it stores no state for a client.
+		Capabilities: &sdk.ServerCapabilities{
+			Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{},
+		},
+		CompletionHandler: s.complete,
+		SetCacheable: func(_ context.Context, req sdk.Request, c *sdk.Cacheable) {
+			c.CacheScope = "private"
+			if _, isRecord := req.(*sdk.ReadResourceRequest); !isRecord {
+				c.TTLMs = int((5 * time.Minute).Milliseconds())
+			}
 		},
 	})
 	tools := toolNames(operations)
@@ -81,6 +91,8 @@ func New(operations []*op.Operation, version string, log *slog.Logger) (*Server,
 		s.tools[t.definition.Name], t.all = t, s.tools
 		s.sdk.AddTool(t.definition, t.call)
 	}
+	s.addResources()
+	s.addPrompts()
 	s.sdk.AddReceivingMiddleware(s.filter)
 	return s, nil
 }
@@ -114,14 +126,29 @@ func (s *Server) Stdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	return s.sdk.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: maxMessage})
 }
 
-// methods are the supported MCP methods: those for tools.
+// withRequestContext returns a context for a call to the service. It ends with the HTTP
+// request of the caller: in older protocol versions, the library does not cancel a call when
+// the client disconnects.
+func withRequestContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	e := exchangeOf(ctx)
+	if e.requestCtx == nil {
+		return ctx, cancel
+	}
+	stop := context.AfterFunc(e.requestCtx, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// methods are the supported MCP methods.
 var methods = []string{
-	"initialize", "server/discover", "ping", "tools/list", "tools/call", "subscriptions/listen",
+	"initialize", "server/discover", "ping", "tools/list", "tools/call", "prompts/list", "prompts/get",
+	"resources/list", "resources/templates/list", "resources/read", "completion/complete", "subscriptions/listen",
 	"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed",
 }
 
-// filter is a middleware that hides the tools that the client's view and capabilities do
-// not allow: it removes them from lists and rejects calls of them.
+// filter is a middleware that hides the tools and prompts that the client's view and
+// capabilities do not allow: it removes them from lists and rejects calls of them. It fills
+// the list of resources.
 func (s *Server) filter(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		e := exchangeOf(ctx)
@@ -129,8 +156,8 @@ func (s *Server) filter(next sdk.MethodHandler) sdk.MethodHandler {
 			return nil, fmt.Errorf("mcp: %s outside an exchange", method)
 		}
 		if !slices.Contains(methods, method) {
-			// The library would return empty lists for features that this server lacks.
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("unknown method %q; this server supports only tools", truncate(method, 64))}
+			// The library accepts methods for features that this server lacks.
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("unknown method %q", truncate(method, 64))}
 		}
 		switch r := req.(type) {
 		case *sdk.ListToolsRequest:
@@ -154,6 +181,30 @@ func (s *Server) filter(next sdk.MethodHandler) sdk.MethodHandler {
 			}
 			if reason := t.hiddenReason(e.view, r.ClientCapabilities()); reason != "" {
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the tool %s is not available: %s", t.definition.Name, reason)}
+			}
+		case *sdk.ListPromptsRequest:
+			res, err := next(ctx, method, req)
+			if list, ok := res.(*sdk.ListPromptsResult); ok && err == nil {
+				list.Prompts = slices.DeleteFunc(list.Prompts, func(p *sdk.Prompt) bool { return !s.isVisible(s.prompts[p.Name], e.view, r.ClientCapabilities()) })
+			}
+			return res, err
+		case *sdk.GetPromptRequest:
+			if p, ok := s.prompts[r.Params.Name]; !ok || !s.isVisible(p, e.view, r.ClientCapabilities()) {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", truncate(r.Params.Name, 64))}
+			}
+		case *sdk.ListResourcesRequest:
+			var cursor string
+			if r.Params != nil {
+				cursor, r.Params.Cursor = r.Params.Cursor, ""
+			}
+			res, err := next(ctx, method, req)
+			if list, ok := res.(*sdk.ListResourcesResult); ok && err == nil {
+				err = s.listProjects(ctx, cursor, list)
+			}
+			return res, err
+		case *sdk.ReadResourceRequest:
+			if !isReadableURI(r.Params.URI) {
+				return nil, unknownResource(r.Params.URI)
 			}
 		}
 		return next(ctx, method, req)

@@ -73,24 +73,20 @@ func (t *tool) holdDuration(target string) time.Duration {
 func (t *tool) result(ctx context.Context, s Sender, r client.Request) (*sdk.CallToolResult, error) {
 	var cuts []string
 	for limit := 0; ; {
-		answer, err := s.Send(ctx, r)
+		n, requestID, err := t.send(ctx, s, r)
 		if err != nil {
 			return nil, err
-		}
-		n, err := parse(answer.Body)
-		if err != nil || n.kind != '{' {
-			return nil, fault.Internal(fmt.Errorf("%s: invalid response: %w", t.op.Name, err))
 		}
 		if t.returnsPage {
 			cuts = append(cuts, cutTexts(n, listText)...)
 		}
-		res, size := t.build(n, answer.RequestID, cuts)
+		res, size := t.build(n, requestID, cuts)
 		if size <= MaxResult {
 			return res, nil
 		}
 		items := n.member("items")
 		if !t.returnsPage || !t.hasLimit || t.op.Effect.Changes() || len(items.items) < 2 || limit == 1 {
-			return t.truncateToFit(n, answer.RequestID, cuts), nil
+			return t.truncateToFit(n, requestID, cuts), nil
 		}
 		limit = max(1, min(len(items.items)-1, len(items.items)*MaxResult*9/10/size))
 		cuts = []string{fmt.Sprintf("items: %d per page, because a result has at most %d bytes; continue with nextCursor", limit, MaxResult)}
@@ -98,6 +94,19 @@ func (t *tool) result(ctx context.Context, s Sender, r client.Request) (*sdk.Cal
 			return nil, err
 		}
 	}
+}
+
+// send sends a request and returns the response with its request ID.
+func (t *tool) send(ctx context.Context, s Sender, r client.Request) (*node, string, error) {
+	answer, err := s.Send(ctx, r)
+	if err != nil {
+		return nil, "", err
+	}
+	n, err := parse(answer.Body)
+	if err != nil || n.kind != '{' {
+		return nil, "", fault.Internal(fmt.Errorf("%s: invalid response: %w", t.op.Name, err))
+	}
+	return n, answer.RequestID, nil
 }
 
 func withLimit(target string, limit int) (string, error) {

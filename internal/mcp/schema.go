@@ -27,6 +27,10 @@ func inputSchema(o *op.Operation, w wording) (json.RawMessage, error) {
 		s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return name == "projectId" })
 		s.Properties["projectId"].Description += " Default: that of the task's key."
 	}
+	if takesDecisionRequest(o) {
+		s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return name == "requestId" })
+		s.Properties["requestId"].Description += " Default: the latest one of the task."
+	}
 	for _, f := range o.Fields {
 		// Only fields that can be cleared need null. Some model providers do not accept a
 		// list of types.

@@ -39,6 +39,8 @@ type tool struct {
 	wording wording
 	// all has all tools by name. Errors name the tool that finds a missing record.
 	all map[string]*tool
+	// progressInterval is the time between two progress notifications.
+	progressInterval time.Duration
 }
 
 // isExposed reports whether an operation is exposed as a tool. Operations that return a
@@ -63,7 +65,7 @@ func newTool(o *op.Operation, server *sdk.Implementation, tools map[string]strin
 		return nil, err
 	}
 	no, destroys := false, o.Effect == op.Destroy
-	t := &tool{op: o, server: server, toolset: toolsetOf(o), isDefault: isInDefaultToolset(o), untrusted: untrustedPaths(o.Out), wording: w}
+	t := &tool{op: o, server: server, toolset: toolsetOf(o), isDefault: isInDefaultToolset(o), untrusted: untrustedPaths(o.Out), wording: w, progressInterval: progressInterval}
 	t.returnsPage = isPage(o.Out)
 	for _, f := range o.Fields {
 		t.hasLimit = t.hasLimit || (f.Name == "limit" && f.Source == op.FromQuery)
@@ -110,19 +112,20 @@ func canElicit(caps *sdk.ClientCapabilities) bool {
 // call handles a tool call.
 func (t *tool) call(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	e := exchangeOf(ctx)
-	if e.requestCtx != nil {
-		// In older protocol versions, the end of the HTTP request does not cancel the call.
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithCancel(ctx)
-		defer cancel()
-		defer context.AfterFunc(e.requestCtx, cancel)()
-	}
+	ctx, cancel := withRequestContext(ctx)
+	defer cancel()
 	if t.op.Effect == op.Destroy && !e.view.AllowDestructive {
 		if res := t.confirm(req.Params); res != nil {
 			return res, nil
 		}
 	}
-	res, err := t.execute(ctx, e, req.Params.Arguments)
+	arguments, err := t.addDecisionRequest(ctx, e, req.Params.Arguments)
+	var res *sdk.CallToolResult
+	if err == nil {
+		stop := t.reportProgress(ctx, req, arguments)
+		res, err = t.execute(ctx, e, arguments)
+		stop()
+	}
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			return nil, err
@@ -134,17 +137,37 @@ func (t *tool) call(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToo
 	return res, nil
 }
 
+// execute calls the operation and converts the response to a result.
 func (t *tool) execute(ctx context.Context, e *exchange, arguments json.RawMessage) (*sdk.CallToolResult, error) {
-	wire, err := t.op.WriteArguments(arguments)
+	r, err := t.request(e, arguments)
 	if err != nil {
 		return nil, err
+	}
+	return t.result(ctx, e.sender, r)
+}
+
+// fetch calls the operation and returns the response.
+func (t *tool) fetch(ctx context.Context, e *exchange, arguments json.RawMessage) (*node, error) {
+	r, err := t.request(e, arguments)
+	if err != nil {
+		return nil, err
+	}
+	n, _, err := t.send(ctx, e.sender, r)
+	return n, err
+}
+
+// request returns the request for a call with arguments.
+func (t *tool) request(e *exchange, arguments json.RawMessage) (client.Request, error) {
+	wire, err := t.op.WriteArguments(arguments)
+	if err != nil {
+		return client.Request{}, err
 	}
 	r := client.Request{Method: wire.Method, Target: wire.Target, Body: wire.Body, Repeatable: e.retry && !t.op.Effect.Changes(), Hold: t.holdDuration(wire.Target)}
 	if e.retry && t.op.Effect.Changes() {
 		// The key makes it safe to retry the change.
 		r.IdempotencyKey, r.GeneratedKey = client.NewID(), true
 	}
-	return t.result(ctx, e.sender, r)
+	return r, nil
 }
 
 // confirmation is the name of the elicitation request for a destructive tool.

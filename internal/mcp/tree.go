@@ -196,3 +196,19 @@ func (n *node) cutText(limit int) {
 	}
 	n.text = fmt.Sprintf("%s… [truncated: %d of %d characters]", n.full[:end], limit, total)
 }
+
+// memberText returns the text of a member with one value, or "".
+func (n *node) memberText(name string) string {
+	if m := n.member(name); m != nil && m.isScalar() {
+		return m.lineText()
+	}
+	return ""
+}
+
+// memberItems returns the items of a member that is a list.
+func (n *node) memberItems(name string) []*node {
+	if m := n.member(name); m != nil {
+		return m.items
+	}
+	return nil
+}
