@@ -20,7 +20,7 @@ type Dependency struct {
 	Direction string    `json:"direction" enum:"BLOCKED_BY|BLOCKS" doc:"BLOCKED_BY: this task depends on the other task. BLOCKS: the other task depends on this task."`
 	Task      TaskRef   `json:"task" doc:"The other task."`
 	CreatedAt time.Time `json:"createdAt" doc:"When the dependency was created."`
-	Existed   bool      `json:"existed,omitempty" doc:"True if the dependency existed before the call. Set only by add-dependency."`
+	Existed   bool      `json:"existed,omitzero" doc:"True if the dependency existed before the call. Set only by add-dependency."`
 }
 
 // TaskRef is the short form of a task in the dependencies of another task. If the
