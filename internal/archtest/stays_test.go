@@ -17,6 +17,8 @@ var stays = []stay{
 			"internal/tracker/overview.go getProjectOverview: c.Actor.Subject.Holds(contract.PermProjectsRead)",
 			"internal/tracker/overview.go getProjectOverview: c.Actor.Subject.Holds(contract.PermStagesRead)",
 			"internal/tracker/workspace.go workspace: c.Actor.Subject.Holds(part.permission)",
+			"internal/tracker/inbox.go readInboxTasks: c.Actor.Subject.Holds(contract.PermTasksRead)",
+			"internal/tracker/inbox.go readInboxTasks: c.Actor.Subject.Holds(permission)",
 		},
 	},
 	{

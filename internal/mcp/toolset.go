@@ -75,6 +75,7 @@ var pathToolsets = []struct{ part, toolset string }{
 	{"/import", "tasks"},
 	{"/export", "tasks"},
 	{"/api/workspace", "projects"},
+	{"/api/inbox", "tasks"},
 	{"/api/projects", "projects"},
 	{"/api/auth", "account"},
 	{"/api/audit", "audit"},

@@ -12,7 +12,7 @@ type tag struct {
 
 // tags are the tags, by name. An operation has the tag with the longest matching path.
 var tags = []tag{
-	{"account", "The calling user: profile, permissions, organisations and start page.", []string{"/api/auth/me", "/api/auth/permissions", "/api/auth/organisations", "/api/workspace"}},
+	{"account", "The calling user: profile, permissions, organisations and start page.", []string{"/api/auth/me", "/api/auth/permissions", "/api/auth/organisations", "/api/workspace", "/api/inbox"}},
 	{"agent-runs", "The runs of agents that were assigned to a task, with their outcome and score.", []string{"/api/runs"}},
 	{"api-keys", "API keys of people and of service principals.", []string{"/api/auth/api-keys"}},
 	{"audit", "The audit log, the decision log of the policies, and the events of the tenant.", []string{"/api/audit", "/api/decisions", "/api/events"}},

@@ -101,6 +101,7 @@ func (s *Service) Operations() []op.Bound {
 		handleRedacted(s.executor, contract.BindRepo, s.bindRepoHandler()),
 		handleRedacted(s.executor, contract.UnbindRepo, s.unbindRepoHandler()),
 		executor.Authenticated(s.executor, contract.GetWorkspace, s.workspace),
+		executor.Authenticated(s.executor, contract.GetInbox, s.inbox),
 		handleRedacted(s.executor, contract.ListStages, s.listStagesHandler()),
 		handleRedacted(s.executor, contract.CreateStage, s.createStageHandler()),
 		handleRedacted(s.executor, contract.UpdateStage, s.updateStageHandler()),

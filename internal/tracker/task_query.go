@@ -13,10 +13,12 @@ import (
 type taskQuery struct {
 	operation *op.Operation
 
-	project, assignee, creator, epic                     op.UUID
+	project, assignee, notAssignee, creator, epic        op.UUID
 	status, search, issueType, priority, label, category string
 	dueAfter, dueBefore                                  op.Date
-	open, ready, review, awaitingDecision                bool
+	open, unassigned, ready, review, awaitingDecision    bool
+	// also is another policy filter that the tasks must match; nil means none.
+	also *authz.Filter
 
 	sort   string
 	limit  int
@@ -118,6 +120,15 @@ func (b *taskStatement) addFilters(c *executor.Call) {
 		if e.value != "" {
 			b.add(` AND `, e.column, ` `, b.arg(e.value))
 		}
+	}
+	if q.unassigned {
+		b.add(` AND t.assignee_id IS NULL`)
+	}
+	if q.notAssignee != "" {
+		b.add(` AND t.assignee_id IS DISTINCT FROM `, b.arg(q.notAssignee))
+	}
+	if q.also != nil {
+		b.add(` AND `).filter(*q.also)
 	}
 	if q.label != "" {
 		b.add(` AND EXISTS (SELECT 1 FROM unnest(t.labels) l WHERE lower(l) = lower(`, b.arg(q.label), `::text))`)

@@ -123,6 +123,7 @@ func Operations() []*op.Operation {
 		BindRepo.Operation,
 		UnbindRepo.Operation,
 		GetWorkspace.Operation,
+		GetInbox.Operation,
 		ListStages.Operation,
 		CreateStage.Operation,
 		UpdateStage.Operation,
