@@ -40,9 +40,16 @@ type tenant struct {
 // first.
 const startTime = 2 * time.Minute
 
-func TestPT_Scripts(t *testing.T) {
+// TestPT runs scripts and an agent against one server.
+func TestPT(t *testing.T) {
 	t.Parallel()
 	s := start(t)
+	t.Run("Scripts", s.testScripts)
+	t.Run("AgentLoop", s.testAgentLoop)
+}
+
+func (s *server) testScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
