@@ -26,7 +26,7 @@ func writeDecision(d *markdown.Doc, level int, r *tracker.DecisionRequest) {
 	if r.ResolvedAt != nil {
 		d.Field("Resolved", d.Time(*r.ResolvedAt)+" by "+personName(r.ResolvedByUser, r.ResolvedBy))
 	}
-	d.Quote(r.Question)
+	d.Prose(r.Question)
 	for i, option := range r.Options {
 		d.Field("Option "+strconv.Itoa(i), option)
 	}
@@ -35,7 +35,7 @@ func writeDecision(d *markdown.Doc, level int, r *tracker.DecisionRequest) {
 		if r.ChosenOptionIndex != nil {
 			d.Field("Option", strconv.Itoa(*r.ChosenOptionIndex))
 		}
-		d.Quote(r.Answer)
+		d.Prose(r.Answer)
 	}
 }
 

@@ -79,17 +79,6 @@ func (inv *invocation) printJSON(ctx context.Context, doc []byte) error {
 	return err
 }
 
-// style returns the Markdown style: rendered on a terminal, plain otherwise.
-func (inv *invocation) style() markdown.Style {
-	forced := inv.Getenv("CLICOLOR_FORCE") != "" && inv.Getenv("CLICOLOR_FORCE") != "0"
-	s := markdown.Style{Rendered: inv.OutTerminal || forced, Width: inv.Width}
-	if inv.OutTerminal && inv.flags.time != timeAbsolute {
-		s.Now = inv.Clock.Now()
-	}
-	s.Color = s.Rendered && (forced || (inv.Getenv("NO_COLOR") == "" && inv.Getenv("TERM") != "dumb"))
-	return s
-}
-
 // selectFields reduces the data of a document, or each of its items, to the named
 // fields.
 func selectFields(doc []byte, names []string) ([]byte, error) {

@@ -19,6 +19,9 @@ import (
 // in this order of importance; the first needs no heading.
 var proseMembers = []string{"description", "body", "summary", "question", "text", "note", "answer"}
 
+// markdownMembers are the members whose text is Markdown.
+var markdownMembers = []string{"description", "body", "question", "answer"}
+
 // longValue is the length of a text, in bytes, from which a page shows it as a quote.
 const longValue = 200
 
@@ -204,7 +207,11 @@ func (r record) writeProse(d *markdown.Doc, level int, used map[string]bool) {
 			d.Heading(level+1, r.label(name))
 		}
 		isFirst = false
-		d.Quote(text)
+		if slices.Contains(markdownMembers, name) {
+			d.Prose(text)
+		} else {
+			d.Quote(text)
+		}
 	}
 	for _, name := range proseMembers {
 		if v, ok := r.member(name); ok && !used[name] && !contains(r.omit, name) && indirect(v).Kind() == reflect.String {

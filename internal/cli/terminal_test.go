@@ -42,3 +42,19 @@ func TestOutput_ListFooterSaysHowToGetMore(t *testing.T) {
 		t.Errorf("in a pipe: got %+v, want the cursor on stderr", got)
 	}
 }
+
+func TestOutput_MarkdownIsRenderedOnTerminalAndPrintedInPipe(t *testing.T) {
+	t.Parallel()
+	body := `{` + taskSummary + `,"description":"# Goal\n\nDo **it** with [me](https://example.org/&#27;x).\n\u001b[31m"}`
+	s := serve(t, map[string]reply{"GET /api/projects/" + apollo + "/tasks/APOLLO-17": okReply(body)})
+	got := invoke(t, s, environment{terminal: true, width: 80}, "get-task", "APOLLO-17")
+	if !strings.Contains(got.out, "\x1b[1mGoal\x1b[0m") || !strings.Contains(got.out, "\x1b[1mit\x1b[0m") || strings.Contains(got.out, "**") {
+		t.Errorf("on a terminal: got %q, want rendered Markdown", got.out)
+	}
+	if strings.Contains(got.out, "\x1b[31m\n") || strings.Contains(got.out, "\x1bx") || !strings.Contains(got.out, `\x1b[31m`) {
+		t.Errorf("on a terminal: got %q, want escaped control characters", got.out)
+	}
+	if got := invoke(t, s, environment{}, "get-task", "APOLLO-17"); !strings.Contains(got.out, "> # Goal\n>\n> Do **it** with [me]") {
+		t.Errorf("in a pipe: got\n%s\nwant the source of the description", got.out)
+	}
+}

@@ -57,7 +57,7 @@ func writeOverview(d *markdown.Doc, level int, o *tracker.ProjectOverview) {
 	if o.Stats != nil {
 		writeStats(d, o.Stats)
 	}
-	d.Quote(o.Description)
+	d.Prose(o.Description)
 	d.Heading(level+1, "Stages")
 	if o.StagesOmitted {
 		d.Line("Omitted because you lack the permission stages.read.")

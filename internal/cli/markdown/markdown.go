@@ -21,8 +21,9 @@ type Style struct {
 	Width int
 	// Now makes times relative to it. The zero time makes them absolute.
 	Now time.Time
-	// Links makes links in user-generated Markdown clickable, with OSC 8.
-	Links bool
+	// Prose renders user-generated Markdown for a rendered document of the given width. It
+	// returns escaped lines. Without it, the document quotes the source.
+	Prose func(source string, width int) []string
 }
 
 const (
@@ -106,6 +107,23 @@ func (d *Doc) Footer(s string) {
 		}
 		d.footer = true
 		d.b.WriteString(d.paint(dim, text.Line(s)) + "\n")
+	}
+}
+
+// Prose writes user-generated Markdown: rendered on a terminal, else its source as a block
+// quote.
+func (d *Doc) Prose(s string) {
+	if !d.style.Rendered || d.style.Prose == nil {
+		d.Quote(s)
+		return
+	}
+	lines := d.style.Prose(s, max(d.style.Width-2, 0))
+	if len(lines) == 0 {
+		return
+	}
+	d.block()
+	for _, line := range lines {
+		d.b.WriteString(strings.TrimRight("  "+line, " ") + "\n")
 	}
 }
 
