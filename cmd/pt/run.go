@@ -30,11 +30,12 @@ func run(ctx context.Context, args []string, getenv func(string) string, s strea
 	if err != nil {
 		dir = "" // without a directory, there is no default project
 	}
+	columns, lines := size(s.out)
 	p := cli.Program{
 		Streams: cli.Streams{
 			In: s.in, Out: s.out, Err: s.err,
 			InTerminal: isTerminal(s.in), OutTerminal: isTerminal(s.out), ErrTerminal: isTerminal(s.err),
-			Width: width(s.out), ReadSecret: func(ctx context.Context) (string, error) { return readSecret(ctx, s.in) },
+			Width: columns, Height: lines, ReadSecret: func(ctx context.Context) (string, error) { return readSecret(ctx, s.in) },
 		},
 		Getenv: getenv, Version: version, Clock: clock.System{}, Dir: dir,
 	}
@@ -58,17 +59,18 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// width returns the width of a terminal in columns, or 0 if stream is not a terminal.
-func width(stream any) int {
+// size returns the size of a terminal in columns and lines, or zeros if stream is not a
+// terminal.
+func size(stream any) (columns, lines int) {
 	f, ok := stream.(*os.File)
 	if !ok {
-		return 0
+		return 0, 0
 	}
-	w, _, err := term.GetSize(int(f.Fd()))
+	columns, lines, err := term.GetSize(int(f.Fd()))
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	return w
+	return columns, lines
 }
 
 // readSecret reads a line from the terminal without echoing it. When ctx ends, it restores

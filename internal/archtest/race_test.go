@@ -14,7 +14,7 @@ var runsWithoutRaceDetector = map[string]string{
 	"internal/identity": "one lock around a cache; minutes of tests of rules",
 	"internal/tracker":  "one listener for waits; minutes of tests of rules",
 	"internal/authz":    "make test runs its concurrency tests with the race detector, the rule tests without",
-	"internal/cli":      "a command is one goroutine",
+	"internal/cli":      "a command is one goroutine, except get-task, which sends two requests",
 }
 
 // TestRaced_ListsConcurrentPackages: at night, all tests run with the race detector (make

@@ -30,8 +30,9 @@ type Streams struct {
 	Out, Err io.Writer
 	// InTerminal, OutTerminal and ErrTerminal report whether the stream is a terminal.
 	InTerminal, OutTerminal, ErrTerminal bool
-	// Width is the width of the output's terminal in columns.
-	Width int
+	// Width and Height are the size of the output's terminal, in columns and lines. Without a
+	// height, pt uses no pager.
+	Width, Height int
 	// ReadSecret reads a line from the terminal without echoing it.
 	ReadSecret func(ctx context.Context) (string, error)
 }

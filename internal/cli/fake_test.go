@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -129,6 +130,7 @@ type environment struct {
 	terminal bool
 	secret   string
 	width    int
+	height   int
 	// dir is the working directory, or "" for an unknown one.
 	dir string
 	// ticks makes the clock advance by a millisecond on each reading.
@@ -153,7 +155,7 @@ func invokeContext(ctx context.Context, t *testing.T, s *service, w environment,
 	p := Program{
 		Streams: Streams{
 			In: strings.NewReader(w.stdin), Out: &out, Err: &errs,
-			InTerminal: w.terminal, OutTerminal: w.terminal, ErrTerminal: w.terminal, Width: w.width,
+			InTerminal: w.terminal, OutTerminal: w.terminal, ErrTerminal: w.terminal, Width: w.width, Height: w.height,
 			ReadSecret: func(context.Context) (string, error) { return w.secret, nil },
 		},
 		Getenv: func(k string) string { return env[k] }, Version: "1.2.3",
@@ -205,7 +207,11 @@ func transcript(args []string, s *service, got runResult) string {
 	fmt.Fprintf(&b, "pt %s\nexit %d\n", strings.Join(args, " "), got.code)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range s.requests {
+	requests := slices.Clone(s.requests)
+	if args[0] == "get-task" {
+		slices.Sort(requests) // it sends them at the same time
+	}
+	for _, r := range requests {
 		fmt.Fprintf(&b, "request: %s\n", r)
 	}
 	fmt.Fprintf(&b, "-- stdout --\n%s-- stderr --\n%s", got.out, got.err)

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"context"
 	"slices"
 	"strings"
 
 	"parapet/internal/cli/markdown"
+	"parapet/internal/client"
 	"parapet/internal/contract/identity"
 	"parapet/internal/contract/tracker"
 	"parapet/internal/op"
@@ -53,6 +55,9 @@ type form struct {
 	prepare func(k *call) error
 	// page writes the output. Default: the layout of its type.
 	page func(d *markdown.Doc, out any)
+	// with fetches what follows the page, at the same time as the record. It is not called with
+	// --json.
+	with func(ctx context.Context, k *call, c *client.Client) (func(*markdown.Doc), error)
 	// done is the output of an operation that returns nothing. Default: doneOf.
 	done func(k *call) (data any, line string)
 }

@@ -19,7 +19,7 @@ func taskForms() map[string]form {
   pt list-tasks APOLLO --status IN_PROGRESS --limit 10
   pt list-tasks APOLLO --ready
   pt list-tasks APOLLO --search "flight plan" --json --jq '.data[].key'`},
-		"get-task": {example: `  pt get-task APOLLO APOLLO-17
+		"get-task": {with: fetchTaskComments, example: `  pt get-task APOLLO APOLLO-17
   pt get-task APOLLO-17 --json --jq .data.description
   pt get-task APOLLO-17 --decision-request-id 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --json --jq .data.decisionRequest.answer`},
 		"create-task": {pathFlags: "projectId", example: `  pt create-task --project APOLLO --title "Write the flight plan" --due 2027-03-31

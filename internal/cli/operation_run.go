@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"parapet/internal/cli/markdown"
+	"parapet/internal/cli/text"
 	"parapet/internal/client"
 	"parapet/internal/op"
 )
@@ -60,6 +61,7 @@ func (k *call) run(ctx context.Context, args []string) error {
 		return k.runList(ctx, c)
 	}
 	out := reflect.New(k.op.Out)
+	writeRest := k.startRest(ctx, c)
 	if err := k.execute(ctx, c, out.Interface()); err != nil {
 		return err
 	}
@@ -70,7 +72,35 @@ func (k *call) run(ctx context.Context, args []string) error {
 	if k.op.Secret {
 		k.inv.printNote("The token is shown only once. Store it now.")
 	}
-	return k.inv.show(ctx, view{data: out.Interface(), markdown: func(d *markdown.Doc) { k.writePage(d, out) }})
+	return k.inv.show(ctx, view{data: out.Interface(), markdown: func(d *markdown.Doc) {
+		k.writePage(d, out)
+		writeRest(d)
+	}})
+}
+
+// startRest starts to fetch what follows the page, and returns the function that waits for it
+// and writes it. A failure is a note: the page is complete without it.
+func (k *call) startRest(ctx context.Context, c *client.Client) func(*markdown.Doc) {
+	if k.form.with == nil || k.inv.wantsJSON() {
+		return func(*markdown.Doc) {}
+	}
+	type result struct {
+		write func(*markdown.Doc)
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		write, err := k.form.with(ctx, k, c)
+		done <- result{write, err}
+	}()
+	return func(d *markdown.Doc) {
+		rest := <-done
+		if rest.err != nil {
+			k.inv.printNote("The page is not complete: %s", text.Line(rest.err.Error()))
+			return
+		}
+		rest.write(d)
+	}
 }
 
 func (k *call) writePage(d *markdown.Doc, out reflect.Value) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -45,8 +44,7 @@ func (inv *invocation) show(ctx context.Context, v view) error {
 	if !inv.wantsJSON() {
 		d := markdown.New(inv.style())
 		v.markdown(d)
-		_, err := io.WriteString(inv.Out, d.String())
-		return err
+		return inv.print(ctx, d.String())
 	}
 	doc := document{SchemaVersion: schemaVersion, Data: v.data}
 	if v.next != "" {
@@ -75,8 +73,7 @@ func (inv *invocation) printJSON(ctx context.Context, doc []byte) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(inv.Out, "%s\n", text.JSON(value))
-	return err
+	return inv.print(ctx, string(text.JSON(value))+"\n")
 }
 
 // selectFields reduces the data of a document, or each of its items, to the named

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -56,5 +57,56 @@ func TestOutput_MarkdownIsRenderedOnTerminalAndPrintedInPipe(t *testing.T) {
 	}
 	if got := invoke(t, s, environment{}, "get-task", "APOLLO-17"); !strings.Contains(got.out, "> # Goal\n>\n> Do **it** with [me]") {
 		t.Errorf("in a pipe: got\n%s\nwant the source of the description", got.out)
+	}
+}
+
+func TestOutput_LongerThanScreenIsShownInPager(t *testing.T) {
+	t.Parallel()
+	s := serve(t, routes())
+	pager := map[string]string{"PT_PAGER": "sed s/^/paged:/", "NO_COLOR": "1"}
+	for name, tc := range map[string]struct {
+		w    environment
+		args []string
+		want bool
+	}{
+		"long":        {environment{terminal: true, width: 80, height: 5, env: pager}, nil, true},
+		"long JSON":   {environment{terminal: true, width: 80, height: 5, env: pager}, []string{"--json"}, true},
+		"short":       {environment{terminal: true, width: 80, height: 100, env: pager}, nil, false},
+		"--no-pager":  {environment{terminal: true, width: 80, height: 5, env: pager}, []string{"--no-pager"}, false},
+		"cat":         {environment{terminal: true, width: 80, height: 5, env: map[string]string{"PT_PAGER": "cat", "PAGER": pager["PT_PAGER"]}}, nil, false},
+		"PAGER":       {environment{terminal: true, width: 80, height: 5, env: map[string]string{"PAGER": pager["PT_PAGER"]}}, nil, true},
+		"no such one": {environment{terminal: true, width: 80, height: 5, env: map[string]string{"PT_PAGER": "/nonexistent/pager"}}, nil, false},
+		"pipe":        {environment{height: 5, env: pager}, nil, false},
+		"JSON pipe":   {environment{height: 5, env: pager}, []string{"--json"}, false},
+	} {
+		got := invoke(t, s, tc.w, append([]string{"get-task", "APOLLO-17"}, tc.args...)...)
+		if got.code != ExitDone || !strings.Contains(got.out, "APOLLO-17") || strings.HasPrefix(got.out, "paged:") != tc.want {
+			t.Errorf("%s: got exit code %d and\n%s\nwant a pager: %v", name, got.code, got.out, tc.want)
+		}
+	}
+}
+
+func TestGetTask_ShowsLatestComments(t *testing.T) {
+	t.Parallel()
+	var items []string
+	for i := range 23 {
+		items = append(items, `{"id":"`+taskID+`","projectId":"`+apollo+`","taskId":"`+taskID+`","body":"Comment **`+strconv.Itoa(i+1)+`**","authorId":"`+worker+`","author":`+workerJSON+`,"edited":false,"createdAt":"2026-11-20T11:00:00Z","updatedAt":"2026-11-20T11:00:00Z"}`)
+	}
+	task := "GET /api/projects/" + apollo + "/tasks/APOLLO-17"
+	s := serve(t, map[string]reply{
+		task: okReply(taskJSON),
+		"GET /api/comments?limit=200&taskId=APOLLO-17":               okReply(`{"items":[` + strings.Join(items[:20], ",") + `],"nextCursor":"bmV4dA"}`),
+		"GET /api/comments?cursor=bmV4dA&limit=200&taskId=APOLLO-17": okReply(`{"items":[` + strings.Join(items[20:], ",") + `]}`),
+	})
+	got := invoke(t, s, environment{terminal: true, width: 80, env: map[string]string{"NO_COLOR": "1"}}, "get-task", "APOLLO-17")
+	if !strings.Contains(got.out, "The latest 20 of 23.") || !strings.Contains(got.out, `, 1 hour ago`) || strings.Contains(got.out, "Comment **3**") || !strings.HasSuffix(got.out, "Comment **23**\n") {
+		t.Errorf("got\n%s%s\nwant the latest 20 comments", got.out, got.err)
+	}
+	if got := invoke(t, serve(t, map[string]reply{task: okReply(taskJSON)}), environment{}, "get-task", "APOLLO-17"); got.code != ExitDone || !strings.Contains(got.out, "# APOLLO-17") || !strings.Contains(got.err, "The page is not complete: ") {
+		t.Errorf("comments that cannot be read: got %+v, want the task and a note", got)
+	}
+	s = serve(t, map[string]reply{task: okReply(taskJSON)})
+	if got := invoke(t, s, environment{}, "get-task", "APOLLO-17", "--json"); got.code != ExitDone || len(s.requests) != 1 {
+		t.Errorf("with --json: got %+v and requests %v, want one request", got, s.requests)
 	}
 }

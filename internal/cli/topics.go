@@ -48,6 +48,10 @@ the profile.
   PT_DEBUG         if set to api, pt logs each request on standard error: method,
                    path, status, duration and request id
   PT_CONFIG_DIR    directory of pt's files
+  PT_PAGER, PAGER  pager for output that is longer than the screen (default less -FRX);
+                   cat turns it off; --no-pager
+  FORCE_HYPERLINK  1 makes links in Markdown clickable, 0 does not (default: if the
+                   terminal is known to support it)
   NO_COLOR         disables colors on a terminal
   CLICOLOR_FORCE   enables colors and terminal layout for any output
   HTTPS_PROXY, HTTP_PROXY, NO_PROXY   proxies

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// defaultPager shows text with escape sequences, ends at once if the text fits the screen,
+// and leaves it there.
+const defaultPager = "less -FRX"
+
+// pagerGrace is how long a pager may take to end after pt was interrupted.
+const pagerGrace = 300 * time.Millisecond
+
+// pagerVariables are the environment variables that a pager gets. The credential is not one
+// of them.
+var pagerVariables = []string{"HOME", "LANG", "LC_ALL", "LC_CTYPE", "LESS", "LESSCHARSET", "LESSKEY", "PATH", "TERM", "TERMINFO", "USER"}
+
+// print writes the output of a command. On a terminal, it shows an output that is longer
+// than the screen in a pager.
+func (inv *invocation) print(ctx context.Context, out string) error {
+	if inv.OutTerminal && inv.Height > 0 && !inv.flags.noPager && strings.Count(out, "\n") >= inv.Height {
+		words := strings.Fields(firstNonEmpty(inv.Getenv("PT_PAGER"), inv.Getenv("PAGER"), defaultPager))
+		if len(words) > 0 && words[0] != "cat" && inv.page(ctx, words, out) {
+			return nil
+		}
+	}
+	_, err := io.WriteString(inv.Out, out)
+	return err
+}
+
+// page shows a text in a pager and waits until the user leaves it. It returns false if the
+// pager could not be started.
+func (inv *invocation) page(ctx context.Context, words []string, out string) bool {
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...) //nolint:gosec // the user chooses the pager
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(out), inv.Out, inv.Err
+	// A pager that gets SIGTERM restores the terminal.
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = pagerGrace
+	cmd.Env = []string{"LESS=FRX"} // for a pager that the user chose without options
+	for _, name := range pagerVariables {
+		if value := inv.Getenv(name); value != "" {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
+	if cmd.Start() != nil {
+		return false
+	}
+	// The exit code of a pager does not matter: the user has left it.
+	_ = cmd.Wait()
+	return true
+}
