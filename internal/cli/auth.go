@@ -337,14 +337,8 @@ func newSwitchCmd(inv *invocation) *cobra.Command {
 		Short: "Switch to a profile, or list the profiles",
 		Example: `  pt auth switch
   pt auth switch work`,
-		Args: cobra.MaximumNArgs(1),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			c, err := inv.store.Config()
-			if err != nil {
-				return nil, cobra.ShellCompDirectiveError
-			}
-			return profileNames(c), cobra.ShellCompDirectiveNoFileComp
-		},
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: inv.completeProfile,
 	}
 	return inv.setRun(cmd, reflect.TypeFor[switchOut](), func(ctx context.Context, args []string) error {
 		c, err := inv.store.Config()

@@ -13,14 +13,18 @@ import (
 
 // candidates returns the records of the project that have the argument's kind.
 func (a *argument) candidates(ctx context.Context, c *client.Client) ([]candidate, error) {
-	switch a.kind {
-	case hintDeliverable:
+	if a.kind == hintDeliverable {
 		return deliverables(ctx, c, a.projectID())
-	case hintField:
-		return customFields(ctx, c, a.projectID())
-	default:
-		return a.pipelineCandidates(ctx, c)
 	}
+	return candidatesOf(ctx, c, a.kind, a.projectID())
+}
+
+// candidatesOf returns the stages, gates or custom fields of a project, with one request.
+func candidatesOf(ctx context.Context, c *client.Client, kind hintKind, project op.UUID) ([]candidate, error) {
+	if kind == hintField {
+		return customFields(ctx, c, project)
+	}
+	return pipelineCandidates(ctx, c, kind, project)
 }
 
 // candidate is a record that a hint may identify by its name, a part of its name, or
@@ -95,17 +99,16 @@ func customFields(ctx context.Context, c *client.Client, project op.UUID) ([]can
 	return all, nil
 }
 
-// pipelineCandidates returns the stages of the project, or its gates, depending on the
-// kind of the argument.
-func (a *argument) pipelineCandidates(ctx context.Context, c *client.Client) ([]candidate, error) {
-	p, err := callOperation(ctx, c, tracker.ListStages, &tracker.ListStagesIn{ProjectID: a.projectID()})
+// pipelineCandidates returns the stages of a project, or its gates, depending on the kind.
+func pipelineCandidates(ctx context.Context, c *client.Client, kind hintKind, project op.UUID) ([]candidate, error) {
+	p, err := callOperation(ctx, c, tracker.ListStages, &tracker.ListStagesIn{ProjectID: project})
 	if err != nil {
 		return nil, err
 	}
 	var all []candidate
 	for _, s := range p.Stages {
 		switch {
-		case a.kind == hintStage:
+		case kind == hintStage:
 			all = append(all, candidate{s.ID, s.Name, strconv.Itoa(s.Position)})
 		case s.Gate != nil:
 			all = append(all, candidate{s.Gate.ID, s.Gate.Name, ""})

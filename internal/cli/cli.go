@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -57,6 +58,8 @@ type invocation struct {
 	started bool
 	// helpError is the error of a call for help with an unknown command.
 	helpError error
+	// outputs are the types of the output of the commands, for the completion of --fields.
+	outputs map[*cobra.Command]reflect.Type
 }
 
 // globalFlags are the flags that every command has.
@@ -83,6 +86,9 @@ func (p Program) Run(ctx context.Context, args []string) int {
 	var word string
 	if len(args) > 0 {
 		word = args[0]
+	}
+	if word == cobra.ShellCompRequestCmd && len(args) > 2 {
+		word = args[1] // the command to complete; the last argument is what is typed so far
 	}
 	root := newRootCmd(inv, word)
 	root.SetArgs(args)
@@ -134,6 +140,7 @@ Log in with "pt auth login", or set PT_BASE_URL and PT_AUTH_TOKEN.`,
 	f.StringVar(&inv.flags.time, "time", timeRelative, "how a terminal shows times: `relative` or absolute; a pipe gets absolute times")
 	f.BoolVar(&inv.flags.noPager, "no-pager", false, "do not show long output in a pager")
 	must(root.RegisterFlagCompletionFunc("time", cobra.FixedCompletions([]string{timeRelative, timeAbsolute}, cobra.ShellCompDirectiveNoFileComp)))
+	inv.completeGlobalFlags(root)
 	addCommands(root, inv, word)
 	// Cobra shows the general help for an unknown command with --help and exits with 0.
 	help := root.HelpFunc()

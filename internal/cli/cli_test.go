@@ -345,26 +345,3 @@ func TestRun_PrintsDebugTraceAndVersion(t *testing.T) {
 		t.Fatalf("--version: got %q, want \"pt 1.2.3\\n\"", got.out)
 	}
 }
-
-func TestCompletion_SuggestsValuesAndPrintsScripts(t *testing.T) {
-	t.Parallel()
-	s := serve(t, routes())
-	for _, tc := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"__complete", "list-tasks", ""}, "APOLLO\tApollo"},
-		{[]string{"__complete", "create-task", "--project", ""}, "APOLLO\tApollo"},
-		{[]string{"__complete", "update-task", "APOLLO-17", "--status", ""}, "TODO\nDONE"},
-		{[]string{"__complete", "list-projects", "--status", ""}, "ACTIVE\nON_HOLD"},
-	} {
-		if got := invoke(t, s, environment{}, tc.args...); !strings.Contains(got.out, tc.want) {
-			t.Errorf("%v: got %+v, want the suggestions %q", tc.args, got, tc.want)
-		}
-	}
-	for _, shell := range []string{"bash", "zsh", "fish"} {
-		if got := invoke(t, nil, environment{}, "completion", shell); got.code != 0 || len(got.out) < 1000 {
-			t.Errorf("completion %s: got exit %d and %d bytes, want exit %d and a script", shell, got.code, len(got.out), ExitDone)
-		}
-	}
-}

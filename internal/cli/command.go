@@ -63,7 +63,7 @@ func newCall(inv *invocation, o *op.Operation, f form, path string) (*call, *cob
 		Args: cobra.RangeArgs(k.minArgs(), len(k.args)),
 	}
 	if len(k.args) > 0 {
-		cmd.ValidArgsFunction = inv.completeArgument(k.args)
+		cmd.ValidArgsFunction = k.completeArgument
 	}
 	flags := k.bindFlags(cmd)
 	cmd.Long = k.long(cmd.Short)

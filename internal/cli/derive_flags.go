@@ -135,14 +135,7 @@ func (k *call) bindField(cmd *cobra.Command, f op.Field, name string) {
 	if isLongText(f) {
 		k.texts = append(k.texts, k.in.Field(f.Index))
 	}
-	complete := cobra.NoFileCompletions
-	switch {
-	case f.Enum != nil:
-		complete = cobra.FixedCompletions(f.Enum, cobra.ShellCompDirectiveNoFileComp)
-	case f.Name == "status":
-		complete = k.inv.completeStatus
-	}
-	must(cmd.RegisterFlagCompletionFunc(name, complete))
+	must(cmd.RegisterFlagCompletionFunc(name, k.completeField(f)))
 }
 
 // bindHint adds a flag that accepts a hint.
@@ -155,11 +148,7 @@ func (k *call) bindHint(cmd *cobra.Command, a *argument, name string) {
 	if a.field.Required && a.kind != hintProject {
 		must(cmd.MarkFlagRequired(name))
 	}
-	complete := cobra.NoFileCompletions
-	if a.kind == hintProject {
-		complete = k.inv.completeProject
-	}
-	must(cmd.RegisterFlagCompletionFunc(name, complete))
+	must(cmd.RegisterFlagCompletionFunc(name, k.completeField(a.field)))
 }
 
 // bindCustom adds a flag of the form.

@@ -17,6 +17,10 @@ import (
 // setRun sets the function that executes a command, and returns the command. data is
 // the type of the output: --fields is checked against it before run is called.
 func (inv *invocation) setRun(cmd *cobra.Command, data reflect.Type, run func(ctx context.Context, args []string) error) *cobra.Command {
+	if inv.outputs == nil {
+		inv.outputs = map[*cobra.Command]reflect.Type{}
+	}
+	inv.outputs[cmd] = data
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := inv.checkOutput(data); err != nil {
 			return err

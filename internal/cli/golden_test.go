@@ -181,7 +181,7 @@ func TestCommands_OutputMatchesGoldenFiles(t *testing.T) {
 func TestCommands_EachHasGoldenFile(t *testing.T) {
 	t.Parallel()
 	excluded := map[string]string{
-		"pt": "its help", "pt auth": "its help", "pt completion": "TestCompletion_SuggestsValuesAndPrintsScripts", "pt mcp": "the tests of package mcp", "pt import": "import_test.go",
+		"pt": "its help", "pt auth": "its help", "pt completion": "completion_test.go", "pt mcp": "the tests of package mcp", "pt import": "import_test.go",
 	}
 	covered := map[string]bool{}
 	root := testRoot()

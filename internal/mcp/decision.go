@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"parapet/internal/fault"
 	"parapet/internal/op"
 )
@@ -61,11 +59,10 @@ func (t *tool) addDecisionRequest(ctx context.Context, e *exchange, arguments js
 	return json.Marshal(members)
 }
 
-// objectMembers returns the members of a JSON object, or nil if it is not valid, for example
-// because a member is given twice.
+// objectMembers returns the members of a JSON object, or nil if it is not valid.
 func objectMembers(object json.RawMessage) map[string]json.RawMessage {
 	var members map[string]json.RawMessage
-	if !jsontext.Value(object).IsValid() || json.Unmarshal(object, &members) != nil {
+	if json.Unmarshal(object, &members) != nil {
 		return nil
 	}
 	return members

@@ -130,10 +130,12 @@ func plural(noun string) string {
 
 // argumentText returns the text that a call gives for a field, or "".
 func (t *tool) argumentText(f op.Field, arguments json.RawMessage) string {
-	members := objectMembers(arguments)
+	var members map[string]any
+	if json.Unmarshal(arguments, &members) != nil {
+		return ""
+	}
 	for _, name := range []string{f.Argument, f.Name} {
-		var text string
-		if json.Unmarshal(members[name], &text) == nil {
+		if text, ok := members[name].(string); ok {
 			return text
 		}
 	}
