@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +72,7 @@ func TestMCP_ToolsHaveTheCallersAuthority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.offersRecordsOf(bearer, session)
 	me := callTool(t, c, "me", nil)
 	if me["tokenId"] != s.claims(key)["jti"] {
 		t.Errorf("tool me: got %v", me)
@@ -96,6 +98,62 @@ func TestMCP_ToolsHaveTheCallersAuthority(t *testing.T) {
 	send(401, "UNAUTHORIZED", "Authorization", bearer)
 	if strings.Contains(log.String(), key) || strings.Contains(log.String(), session) {
 		t.Error("the log contains a credential")
+	}
+}
+
+// offersRecordsOf verifies that prompts, resources and completion offer the records that the
+// caller may read, in both kinds of protocol versions. manager is the credential of a person
+// who may read confidential projects.
+func (s *stage) offersRecordsOf(manager, session string) {
+	s.t.Helper()
+	s.want(201, "", "POST", "/api/projects", session, body{"name": "Open quay", "prefix": "QUAY", "startDate": "2027-01-01"})
+	s.want(201, "", "POST", "/api/projects", session, body{"name": "Vault", "prefix": "VAULT", "startDate": "2027-01-01", "classification": "CONFIDENTIAL"})
+	s.want(201, "", "POST", "/api/projects/VAULT/tasks", session, body{"title": "Hide the gold"})
+	member := "Bearer " + s.loginAs("member@acme.example")
+	for _, version := range []string{"2026-07-28", "2025-06-18"} {
+		for who, credential := range map[string]string{"manager": manager, "member": member} {
+			c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(s.t.Context(), &sdk.StreamableClientTransport{
+				Endpoint: s.App().BaseURL() + "/mcp", HTTPClient: &http.Client{Transport: withHeaders{"Authorization": credential}}, DisableStandaloneSSE: true, MaxRetries: -1,
+			}, &sdk.ClientSessionOptions{ProtocolVersion: version})
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			read := func(uri string) string {
+				res, err := c.ReadResource(s.t.Context(), &sdk.ReadResourceParams{URI: uri})
+				if err != nil {
+					return strings.ReplaceAll(err.Error(), uri, "")
+				}
+				return res.Contents[0].Text
+			}
+			isManager := who == "manager"
+			for hidden, missing := range map[string]string{"parapet://projects/VAULT": "parapet://projects/NOSUCH", "parapet://tasks/VAULT-1": "parapet://tasks/NOSUCH-1"} {
+				if (read(hidden) == read(missing)) == isManager {
+					s.t.Errorf("%s, protocol %s: %s: got %q, and %q for a missing one", who, version, hidden, read(hidden), read(missing))
+				}
+			}
+			var listed []string
+			for r, err := range c.Resources(s.t.Context(), nil) {
+				if err != nil {
+					s.t.Fatal(err)
+				}
+				listed = append(listed, r.URI)
+			}
+			if !slices.Contains(listed, "parapet://projects/QUAY") || slices.Contains(listed, "parapet://projects/VAULT") != isManager {
+				s.t.Errorf("%s, protocol %s: got the resources %v", who, version, listed)
+			}
+			for _, value := range []string{"VAU", "VAULT-"} {
+				res, err := c.Complete(s.t.Context(), &sdk.CompleteParams{Ref: &sdk.CompleteReference{Type: "ref/prompt", Name: "report_on_task"}, Argument: sdk.CompleteParamsArgument{Name: "task", Value: value}})
+				if err != nil || (len(res.Completion.Values) == 1) != isManager {
+					s.t.Errorf("%s, protocol %s: completion of %s: got %+v, %v", who, version, value, res, err)
+				}
+			}
+			if _, err := c.GetPrompt(s.t.Context(), &sdk.GetPromptParams{Name: "report_on_task", Arguments: map[string]string{"task": "VAULT-1"}}); (err == nil) != isManager {
+				s.t.Errorf("%s, protocol %s: prompt with a confidential task: got %v", who, version, err)
+			}
+			if err := c.Close(); err != nil {
+				s.t.Error(err)
+			}
+		}
 	}
 }
 

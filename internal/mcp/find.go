@@ -63,6 +63,7 @@ func (t *tool) findText(noun string) string {
 // error is not about a record.
 func (t *tool) missingRecord(f *fault.Error) (op.Field, string) {
 	_, noun, isMissing := strings.Cut(strings.TrimSuffix(f.Message, "."), "There is no such ")
+	noun, _, _ = strings.Cut(noun, " \"") // a message may quote the name of the record
 	switch noun {
 	case "user":
 		noun = string(op.KindPerson)
@@ -102,12 +103,12 @@ func fieldNoun(f op.Field) string {
 	return noun.String()
 }
 
-// finders returns the tools that find records, by the names of the operations: for a
+// finders returns the other tools that find records, by the names of the operations: for a
 // project, find-project and list-projects.
 func (t *tool) finders(noun string) []*tool {
 	var found []*tool
 	for _, name := range []string{"find " + noun, "list " + plural(noun)} {
-		if other := t.all[strings.ReplaceAll(name, " ", "_")]; other != nil {
+		if other := t.all[strings.ReplaceAll(name, " ", "_")]; other != nil && other != t {
 			found = append(found, other)
 		}
 	}

@@ -37,9 +37,9 @@ func inputSchema(o *op.Operation, w wording) (json.RawMessage, error) {
 		if f.Type.Kind() != reflect.Struct {
 			dropNull(s.Properties[f.Name])
 		}
-		// The limit for the length of a key or an opaque cursor does not help a model to write
-		// one. The service checks it.
-		if f.Source == op.FromPath || f.Name == "cursor" {
+		// A limit for the length helps a model to write a text, but not a key or a filter. The
+		// service checks all of them.
+		if f.Source != op.FromBody {
 			s.Properties[f.Name].MaxLength = nil
 		}
 	}

@@ -103,7 +103,7 @@ var defaultOperations = []string{
 	"mark-awaiting-decision", "wait-decision",
 	"list-comments", "create-comment",
 	"list-issues", "create-issue",
-	"list-people",
+	"inbox", "list-people",
 }
 
 func isInDefaultToolset(o *op.Operation) bool { return slices.Contains(defaultOperations, o.Name) }

@@ -178,6 +178,7 @@ func TestError_NamesToolThatFindsRecord(t *testing.T) {
 		{"directory", "assign_role", map[string]any{"role": "r", "user": "u", "scope": "tenant"}, fault.NotFound("role"), `role "r" does not exist or is not visible to you; list_roles lists roles`},
 		{"directory", "assign_role", map[string]any{"role": "r", "user": "u", "scope": "tenant"}, fault.NotFound("user"), `person "u" does not exist or is not visible to you; list_people lists people`},
 		{"stages", "create_gate", map[string]any{"stage": project, "name": "G", "project": "HW"}, fault.NotFound("project"), `project "HW" does not exist or is not visible to you; find_project finds the project (enable its toolset projects)`},
+		{All, "find_project", map[string]any{"hint": "x"}, fault.NotFound(`project "x"`), "the project is unknown; list_projects lists projects"},
 		{Default, "create_task", map[string]any{"project": "HW", "title": "T"}, fault.Validation("title", "x"), ""},
 		{Default, "create_task", map[string]any{"project": "HW", "title": "T"}, fault.Forbidden("task.create"), ""},
 		{Default, "get_task", map[string]any{"task": "HW-9"}, fault.NotFound("route"), ""},

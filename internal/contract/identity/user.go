@@ -195,5 +195,5 @@ type Colleague struct {
 var ListPeople = op.New[ListPeopleIn, op.Page[Colleague]](op.Spec{
 	Name: "list-people", Module: Module, Method: "GET", Path: "/api/people", Permission: "user.read", Effect: op.Read,
 	Summary:     "List the people of the caller's organisation",
-	Description: "Lists the active members, agents included. Ordered by name.",
+	Description: "Lists the active members, agents included. Ordered by name. A person is identified by the email address; me is the caller.",
 })
