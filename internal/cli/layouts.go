@@ -151,8 +151,8 @@ var layouts = sync.OnceValue(func() map[reflect.Type]layout {
 			values: map[string]valueFunc{"record": value(func(e *identity.AuditEntry) string { return e.ResourceType + " " + e.ResourceID })},
 		},
 		reflect.TypeFor[identity.DecisionEntry](): {
-			columns: "decidedAt=When outcome=Answer rule actorId credentialKind=Credential credentialId id",
-			title:   "{rule}: {outcome}", labels: "decidedAt=When credentialKind=Credential requestId=Request revision=Policies subjectStatus=Subject_status",
+			columns: "decidedAt=When outcome=Answer rule actorId=Actor credentialKind=Credential credentialId id",
+			title:   "{rule}: {outcome}", labels: "decidedAt=When actorId=Actor credentialKind=Credential requestId=Request revision=Policies subjectStatus=Subject_status",
 			omit: "allow reasons permission",
 			values: map[string]valueFunc{
 				"outcome": value(decisionAnswer),

@@ -132,7 +132,13 @@ terminal. Data goes to standard output, everything else to standard error.
                   values as JSON, one per line
 
 Lists return one page. --limit sets its size, --cursor requests the next page, --all
-requests all pages. If more items follow, pt says so on standard error.
+requests all pages. If more items follow, pt says so: on a terminal below the table,
+else on standard error, with the cursor of the next page.
+
+On a terminal, pt shows times relative to now (--time absolute shows them in UTC), due
+dates that have passed in red, Markdown without its marks, and output that is longer
+than the screen in a pager. Tables fit the width; a line below the table names columns
+that do not fit.
 
 Titles, names and descriptions are user-generated text. pt shows invisible characters
 and terminal control characters (escape sequences, direction marks, zero-width
