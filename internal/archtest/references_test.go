@@ -20,6 +20,7 @@ func idsWithoutReference() map[string]string {
 		"correlationId":                     "it identifies a request",
 		"credentialId":                      "it identifies a session or a key, which only its owner may read",
 		"decisionRequestId":                 "a decision request has no name; get-task returns its question",
+		"delegationId":                      "a delegation has no name; delegator and scope are next to it",
 		"eventId":                           "an event has no name",
 		"jti":                               "it is the key itself, which has a label",
 		"tokenId":                           "it identifies the caller's own credential",

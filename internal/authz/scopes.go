@@ -1,6 +1,7 @@
 package authz
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -34,6 +35,37 @@ func (s *Subject) Scopes(permission string) Scopes {
 		return Scopes{}
 	}
 	return Scopes{Tenant: boolean(g, "tenant"), Organisations: stringsAt(g, "organisations"), Projects: stringsAt(g, "projects")}
+}
+
+// DelegatedPermissions returns the names of the permissions that the subject holds by
+// delegation, sorted. A permission held as .own has that suffix. It is for display only;
+// decisions come from Decide.
+func (s *Subject) DelegatedPermissions() []string {
+	var names []string
+	for _, delegated := range s.delegatedSubjects {
+		o, ok := delegated.(ast.Object)
+		if !ok {
+			continue
+		}
+		grants, ok := field(o, "grants").(ast.Object)
+		if !ok {
+			continue
+		}
+		grants.Foreach(func(key, value *ast.Term) {
+			name, isText := key.Value.(ast.String)
+			grant, isObject := value.Value.(ast.Object)
+			if !isText || !isObject {
+				return
+			}
+			// The entry for P exists also if only P.own is held; it has no scopes then.
+			_, isOwn := strings.CutSuffix(string(name), ".own")
+			if isOwn || boolean(grant, "tenant") || len(stringsAt(grant, "organisations"))+len(stringsAt(grant, "projects")) > 0 {
+				names = append(names, string(name))
+			}
+		})
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func member(v ast.Value, key string) ast.Value {

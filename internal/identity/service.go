@@ -37,6 +37,7 @@ import (
 type Policies interface {
 	Evaluate(ctx context.Context, q authz.CustomDecision) (authz.Verdict, error)
 	Catalogue() *authz.Catalogue
+	Subject(ctx context.Context, in authz.SubjectInput) (*authz.Subject, error)
 }
 
 // Deps contains the dependencies and settings of the module.

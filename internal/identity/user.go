@@ -25,6 +25,7 @@ func (s *Service) userOperations() []op.Bound {
 			},
 			Do: func(_ context.Context, _ *executor.Call, _ *contract.UserIn, u row) (*row, error) { return &u, nil },
 		}),
+		executor.CustomDecision(s.executor, contract.GetAccess, s.getAccess),
 		executor.Handle(s.executor, contract.CreateUser, executor.Handler[contract.CreateUserIn, row, newUser]{
 			Load: loadNewUser, Do: s.createUser,
 			Returned: func(ctx context.Context, c *executor.Call, out *row) (authz.Resource, error) {

@@ -15,7 +15,8 @@ type ReceivedDelegations struct{ Pool *postgres.Pool }
 var _ contract.Delegations = ReceivedDelegations{}
 
 const currentAndFutureReceivedSQL = `
-SELECT d.id, d.permissions, d.scope, coalesce(d.project_id::text, '') AS project_id
+SELECT d.id, d.permissions, d.scope, coalesce(d.project_id::text, '') AS project_id,
+       d.delegator_id AS delegator, d.starts_at AS "from", d.ends_at AS until
 FROM projects.delegations d
 WHERE d.tenant_id = @tenant AND d.delegate_id = @user AND d.revoked_at IS NULL AND d.ends_at > now()
 ORDER BY d.id`

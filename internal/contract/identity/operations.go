@@ -28,7 +28,7 @@ func DirectoryOperations() []*op.Operation {
 		ListTenants.Operation, CreateTenant.Operation, GetTenant.Operation, UpdateTenant.Operation,
 		DisableTenant.Operation, EnableTenant.Operation,
 		ListOrganisations.Operation, CreateOrganisation.Operation, GetOrganisation.Operation, UpdateOrganisation.Operation,
-		ListUsers.Operation, CreateUser.Operation, GetUser.Operation, UpdateUser.Operation,
+		ListUsers.Operation, CreateUser.Operation, GetUser.Operation, GetAccess.Operation, UpdateUser.Operation,
 		ResetUserPassword.Operation, SuspendUser.Operation, ActivateUser.Operation, DeleteUser.Operation, ListPeople.Operation,
 		ListMemberships.Operation, CreateMembership.Operation, UpdateMembership.Operation,
 		ListRoles.Operation, CreateRole.Operation, GetRole.Operation, UpdateRole.Operation, DeleteRole.Operation,

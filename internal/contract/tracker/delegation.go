@@ -114,6 +114,9 @@ type ReceivedDelegation struct {
 	// Scope is TENANT, PROJECT or INITIATIVE; ProjectID is set for PROJECT.
 	Scope     string
 	ProjectID op.UUID
+	Delegator op.UUID
+	// From and Until limit the time in which the delegation is active.
+	From, Until time.Time
 }
 
 // Delegations lets other modules read the delegations to a user.
