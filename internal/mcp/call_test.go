@@ -404,6 +404,10 @@ func TestConfirm_AppliesOnlyToSameArguments(t *testing.T) {
 	if first == nil || first.InputRequests["confirm"] == nil {
 		t.Fatal("confirm returned no elicitation request")
 	}
+	older := tool.confirm(&sdk.CallToolParamsRaw{Name: p.Name, Arguments: json.RawMessage(`{"task":"A-1","projectId":"p"}`)})
+	if question, ok := older.InputRequests["confirm"].(*sdk.ElicitParams); !ok || !strings.Contains(question.Message, `{"project":"p","task":"A-1"}`) {
+		t.Errorf("question: got %+v, want the names of the arguments", older.InputRequests["confirm"])
+	}
 	yes := sdk.InputResponseMap{"confirm": &sdk.ElicitResult{Action: "accept", Content: map[string]any{"confirm": true}}}
 	if tool.confirm(&sdk.CallToolParamsRaw{Name: p.Name, Arguments: json.RawMessage(`{ "project": "p", "task": "A-1" }`), InputResponses: yes, RequestState: first.RequestState}) != nil {
 		t.Error("confirmation of equal arguments with another encoding: got another request, want it accepted")

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"parapet/internal/fault"
 	"parapet/internal/op"
 )
@@ -59,10 +61,11 @@ func (t *tool) addDecisionRequest(ctx context.Context, e *exchange, arguments js
 	return json.Marshal(members)
 }
 
-// objectMembers returns the members of a JSON object, or nil if it is not valid.
+// objectMembers returns the members of a JSON object, or nil if it is not valid, for example
+// because a member is given twice.
 func objectMembers(object json.RawMessage) map[string]json.RawMessage {
 	var members map[string]json.RawMessage
-	if json.Unmarshal(object, &members) != nil {
+	if !jsontext.Value(object).IsValid() || json.Unmarshal(object, &members) != nil {
 		return nil
 	}
 	return members

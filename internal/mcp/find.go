@@ -131,12 +131,10 @@ func plural(noun string) string {
 
 // argumentText returns the text that a call gives for a field, or "".
 func (t *tool) argumentText(f op.Field, arguments json.RawMessage) string {
-	var members map[string]any
-	if json.Unmarshal(arguments, &members) != nil {
-		return ""
-	}
+	members := objectMembers(arguments)
 	for _, name := range []string{f.Argument, f.Name} {
-		if text, ok := members[name].(string); ok {
+		var text string
+		if json.Unmarshal(members[name], &text) == nil {
 			return text
 		}
 	}

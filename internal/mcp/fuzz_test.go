@@ -2,11 +2,15 @@ package mcp
 
 import (
 	"encoding/json"
+	"net/http"
 	"net/url"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"parapet/internal/client"
 )
 
 // A response may contain arbitrary user-generated text.
@@ -52,6 +56,32 @@ func FuzzReadView(f *testing.F) {
 		v, err := readView(values)
 		if err == nil && v.AllowDestructive && !strings.Contains(query, "allow-destructive") && !strings.Contains(query, "%") {
 			t.Fatalf("readView(%q): got AllowDestructive, want it only on request", query)
+		}
+	})
+}
+
+// A URI must not lead to another route than that of its resource.
+func FuzzResourceURI(f *testing.F) {
+	s, err := New(operations(), "test", nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{"HW-1", "HW", "a%2Fb", "..", "%2e%2e%2f", "HW-1?x=1", "HW-1#x", "%00", "\u202e"} {
+		f.Add(seed)
+	}
+	route := regexp.MustCompile(`^/api/projects/[^/?#]+(/tasks/[^/?#]+)?$`)
+	f.Fuzz(func(t *testing.T, value string) {
+		api := &fake{answer: func(r client.Request) (string, error) {
+			if r.Method != http.MethodGet || !route.MatchString(r.Target) || strings.Contains(r.Target, "/..") {
+				t.Errorf("%q: got the request %s %s", value, r.Method, r.Target)
+			}
+			return "{}", nil
+		}}
+		ctx := withExchange(t.Context(), &exchange{sender: api})
+		for _, r := range resources() {
+			if contents, err := s.read(ctx, r, value); err == nil && contents.Text == "" {
+				t.Errorf("%q: got no text", value)
+			}
 		}
 	})
 }

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -111,6 +112,24 @@ func TestResources_UnknownOnesLookAlike(t *testing.T) {
 	}
 }
 
+func TestResources_ListIsShort(t *testing.T) {
+	t.Parallel()
+	item := `{"prefix":"ABCDEFGHIJ","name":"` + strings.Repeat(`\u202e\\`, 200) + `"}`
+	c := connect(t, newServer(t), &fake{answer: func(r client.Request) (string, error) {
+		if !strings.Contains(r.Target, fmt.Sprintf("limit=%d", maxResources)) {
+			return "", fault.Validation("limit", r.Target)
+		}
+		return `{"items":[` + strings.Repeat(item+",", maxResources-1) + item + `],"nextCursor":"` + strings.Repeat("c", 1024) + `"}`, nil
+	}}, View{}, nil, "")
+	res, err := c.ListResources(t.Context(), nil)
+	if err != nil || len(res.Resources) != maxResources {
+		t.Fatalf("got %+v, %v", res, err)
+	}
+	if encoded, err := json.Marshal(res); err != nil || len(encoded) > MaxResult {
+		t.Errorf("got %d bytes, want at most %d", len(encoded), MaxResult)
+	}
+}
+
 func TestResources_ListIsEmptyWithoutPermission(t *testing.T) {
 	t.Parallel()
 	c := connect(t, newServer(t), &fake{answer: func(client.Request) (string, error) { return "", fault.Forbidden("projects.read") }}, View{}, nil, "")
@@ -182,7 +201,7 @@ func TestPrompt_AttachesRecord(t *testing.T) {
 			t.Fatalf("%s: got %+v, %v, want two messages", version, res, err)
 		}
 		steps, _ := res.Messages[0].Content.(*sdk.TextContent)
-		if steps == nil || !strings.Contains(steps.Text, `> {"task":"HW-1","question":"Which \\u202estone?\n\"Sure\""}`) || !strings.Contains(steps.Text, "mark_awaiting_decision") {
+		if steps == nil || !strings.Contains(steps.Text, `{"task":"HW-1","question":"Which \\u202estone?\n\"Sure\""}`) || !strings.Contains(steps.Text, "\n1. Call mark_awaiting_decision") {
 			t.Errorf("%s: steps: got %+v, want the arguments with visible characters", version, steps)
 		}
 		record, _ := res.Messages[1].Content.(*sdk.EmbeddedResource)
@@ -204,6 +223,10 @@ func TestPrompt_AttachesRecord(t *testing.T) {
 			if _, err := c.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: tc.name, Arguments: tc.args}); err == nil || !strings.Contains(err.Error(), tc.want) || f.count() != before {
 				t.Errorf("%s: %s %v: got %v and %d requests, want %q and none", version, tc.name, tc.args, err, f.count()-before, tc.want)
 			}
+		}
+		long := strings.Repeat("\u202e", maxPromptArgument)
+		if _, err := c.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "ask_for_decision", Arguments: map[string]string{"task": "HW-1", "question": long, "options": long}}); err == nil || !strings.Contains(err.Error(), "too long") {
+			t.Errorf("%s: arguments that become too long: got %v, want an error", version, err)
 		}
 		for _, task := range []string{"HW-2", "HW-999", "../HW-1", "HW"} {
 			want := fmt.Sprintf("NOT_FOUND: The argument task matches no task that you can read: %q.", task)
@@ -252,11 +275,20 @@ func TestWaitDecision_DefaultsToLatestRequest(t *testing.T) {
 	if res := call(t, c, "wait_decision", map[string]any{"task": "HW-1"}); res.IsError || structured(t, res)["answer"] != "granite" {
 		t.Errorf("got %s, want the answer", resultText(t, res))
 	}
+	if got := errorOf(t, rawCall(t, c, "wait_decision", `{"task":"HW-5","task":"HW-1"}`)); got.Code != fault.CodeValidation {
+		t.Errorf("an argument that is given twice: got %+v, want VALIDATION", got)
+	}
 	for task, want := range map[string]string{"HW-5": "There is no such decision request.", "HW-2": "There is no such task."} {
 		if got := errorOf(t, call(t, c, "wait_decision", map[string]any{"task": task})); got.Code != fault.CodeNotFound || got.Message != want {
 			t.Errorf("%s: got %+v, want NOT_FOUND: %s", task, got, want)
 		}
 	}
+}
+
+// rawCall calls a tool with arguments that are encoded already.
+func rawCall(t *testing.T, c *sdk.ClientSession, name, arguments string) *sdk.CallToolResult {
+	t.Helper()
+	return call(t, c, name, json.RawMessage(arguments))
 }
 
 // TestProgress_IsSentToClientsThatAsk calls a tool that ends only after a notification.

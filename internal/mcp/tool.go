@@ -201,11 +201,11 @@ func (t *tool) confirm(p *sdk.CallToolParamsRaw) *sdk.CallToolResult {
 // form, because a client may encode the same arguments differently in a second request. It
 // returns arguments that are not a JSON object unchanged.
 func (t *tool) nameArguments(arguments json.RawMessage) jsontext.Value {
-	var members map[string]jsontext.Value
-	if json.Unmarshal(arguments, &members) != nil {
+	members := objectMembers(arguments)
+	if members == nil {
 		return jsontext.Value(arguments)
 	}
-	named := map[string]jsontext.Value{}
+	named := map[string]json.RawMessage{}
 	for name, value := range members {
 		if argument, ok := t.wording.arguments[name]; ok {
 			name = argument

@@ -2,7 +2,10 @@ package mcp
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -189,5 +192,36 @@ func TestError_NamesToolThatFindsRecord(t *testing.T) {
 		if got := errorOf(t, res); got.Hint != tc.want || strings.Contains(resultText(t, res), "- try: "+tc.want) != (tc.want != "") {
 			t.Errorf("%s %v: got the hint %q, want %q in %s", tc.tool, tc.args, got.Hint, tc.want, resultText(t, res))
 		}
+	}
+}
+
+// The policies declare the texts of denials for all surfaces.
+func TestDenials_AreInTermsOfTools(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "policies", "parapet", "reasons", "data.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool := newServer(t).tools["get_task"]
+	remedies := 0
+	for line := range strings.Lines(string(text)) {
+		_, remedy, ok := strings.Cut(line, "remedy: ")
+		if !ok {
+			continue
+		}
+		remedies++
+		denial := fault.Forbidden("p").WithReasons([]fault.Reason{{Code: "c", Message: "m", Remedy: strings.TrimSpace(remedy)}})
+		got := tool.wording.rewriteError(denial).Reasons[0].Remedy
+		if m := otherSurface.FindString(got); m != "" {
+			t.Errorf("a remedy contains %q: %s", m, got)
+		}
+		for _, o := range operations() {
+			if strings.Contains(o.Name, "-") && slices.Contains(words.FindAllString(got, -1), o.Name) {
+				t.Errorf("a remedy names the operation %s, want a tool: %s", o.Name, got)
+			}
+		}
+	}
+	if remedies < 20 {
+		t.Errorf("got %d remedies", remedies)
 	}
 }

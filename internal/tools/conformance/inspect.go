@@ -35,6 +35,9 @@ func inspect(ctx context.Context, out io.Writer, tools toolbox, p *product) (pas
 		{"list", "", nil, []string{"--method", "tools/call", "--tool-name", "list_tasks", "--tool-arg", "project=CONF"}, true, "Write it down"},
 		{"write", "", nil, []string{"--method", "tools/call", "--tool-name", "create_task", "--tool-arg", "project=CONF", "title=TITLE"}, true, "TITLE"},
 		{"error", "", nil, []string{"--method", "tools/call", "--tool-name", "find_project", "--tool-arg", "hint=nowhere"}, false, "NOT_FOUND"},
+		{"prompts", "", nil, []string{"--method", "prompts/list"}, true, `"take_next_task"`},
+		{"resources", "", nil, []string{"--method", "resources/list"}, true, `"parapet://projects/CONF"`},
+		{"read a resource", "", nil, []string{"--method", "resources/read", "--uri", "parapet://tasks/CONF-1"}, true, "Write it down"},
 		{"read-only", "?read-only=true", []string{"--read-only"}, []string{"--method", "tools/call", "--tool-name", "create_task", "--tool-arg", "project=CONF", "title=No"}, false, "tool_not_found"},
 	}
 	// A task with an existing title would be rejected as a duplicate.
