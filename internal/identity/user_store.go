@@ -19,7 +19,7 @@ const selectUserSQL = `
 SELECT u.id, u.home_tenant_id, u.principal_kind, coalesce(u.integration_key, '') AS integration_key, u.email, u.display_name, u.status,
        coalesce(m.clearance, '') AS clearance, coalesce(m.organisation_id::text, '') AS organisation_id, m.status AS membership_status,
        coalesce((SELECT json_agg(json_strip_nulls(json_build_object(
-                     'assignmentId', a.id, 'roleId', r.id, 'role', r.name, 'scope', a.scope, 'scopeId', a.scope_id))
+                     'assignmentId', a.id, 'roleId', r.id, 'role', r.name, 'scope', a.scope, 'scopeId', a.scope_id, 'createdAt', a.created_at))
                      ORDER BY r.name, a.scope, a.id)
                  FROM identity.role_assignments a
                  JOIN identity.roles r ON r.tenant_id = a.tenant_id AND r.id = a.role_id

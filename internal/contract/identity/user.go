@@ -64,6 +64,7 @@ type AssignedRole struct {
 	Scope        string        `json:"scope" enum:"tenant|organisation|project" doc:"The kind of scope that the role is held in."`
 	ScopeID      op.UUID       `json:"scopeId,omitempty" doc:"The id of the organisation or the project; absent for the scope tenant."`
 	ScopeRecord  *op.Reference `json:"scopeRecord,omitempty" db:"-" doc:"The name of the record that scopeId identifies."`
+	CreatedAt    time.Time     `json:"createdAt" doc:"When the role was assigned."`
 }
 
 // ListUsersIn filters the users.
