@@ -48,6 +48,9 @@ func pageForms() map[reflect.Type]pageForm {
 		reflect.TypeFor[tracker.Pipeline](): {write: writing(func(d *markdown.Doc, _ int, p *tracker.Pipeline) {
 			writeItems(d, p.Stages, "stages")
 		})},
+		reflect.TypeFor[identity.Role](): {after: writing(func(d *markdown.Doc, level int, r *identity.Role) {
+			writePermissionNames(d, level+1, r.Permissions)
+		})},
 		reflect.TypeFor[identity.PermissionsOut](): {write: writing(func(d *markdown.Doc, _ int, out *identity.PermissionsOut) {
 			writeItems(d, out.Permissions, "permissions")
 		})},
