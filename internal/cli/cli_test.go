@@ -66,7 +66,8 @@ func TestExitCodes(t *testing.T) {
 		{name: "unknown api method", args: []string{"api", "STEAL", "/x"}, code: ExitUsage},
 		{name: "--all with --limit", args: []string{"list-projects", "--all", "--limit", "3"}, code: ExitUsage},
 		{name: "unknown shell", args: []string{"completion", "tcsh"}, code: ExitUsage, wantErr: "<bash|zsh|fish>"},
-		{name: "invalid key ID", args: []string{"revoke-key", "x", "--yes"}, code: ExitUsage},
+		{name: "invalid decision ID", args: []string{"get-decision", "x"}, code: ExitUsage},
+		{name: "label of a key without its owner", args: []string{"revoke-key", "x", "--service-owned", "--yes"}, code: ExitUsage, wantErr: "--service-user"},
 		{name: "missing file", args: []string{"import", "A", "/does/not/exist"}, code: ExitUsage},
 	}
 	for _, tc := range cases {

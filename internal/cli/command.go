@@ -32,7 +32,9 @@ type call struct {
 	custom map[string]*textList
 	// secrets are the fields that are prompted for.
 	secrets []secretField
-	yes     bool
+	// found is what the form's find read.
+	found any
+	yes   bool
 	writeFlags
 	listFlags
 }
@@ -60,7 +62,7 @@ func newCall(inv *invocation, o *op.Operation, f form, path string) (*call, *cob
 	}
 	cmd := &cobra.Command{
 		Use: use, Short: firstNonEmpty(f.short, strings.TrimSuffix(o.Summary, ".")), Example: f.example,
-		Args: cobra.RangeArgs(k.minArgs(), len(k.args)),
+		Args: cobra.RangeArgs(k.minArgs(), len(k.args)), Aliases: strings.Fields(f.aliases),
 	}
 	if len(k.args) > 0 {
 		cmd.ValidArgsFunction = k.completeArgument
@@ -155,12 +157,17 @@ func (k *call) prepare(ctx context.Context, args []string) (*client.Client, erro
 	if err != nil {
 		return nil, err
 	}
+	if k.form.find != nil {
+		if err := k.form.find(ctx, k, c); err != nil {
+			return nil, err
+		}
+	}
 	for _, h := range k.hints {
 		if err := h.resolve(ctx, c); err != nil {
 			return nil, err
 		}
 	}
-	return c, k.confirmDestructive(ctx, c)
+	return c, k.confirm(ctx, c)
 }
 
 // readFlags sets the fields of the flags that are not set directly: long texts, custom
@@ -248,6 +255,14 @@ func (k *call) exampleFlag() string {
 		}
 	}
 	return first
+}
+
+// customText returns the value of a custom flag with one value, or "".
+func (k *call) customText(name string) string {
+	if values := k.custom[name].values; len(values) > 0 {
+		return values[len(values)-1]
+	}
+	return ""
 }
 
 // setArguments sets the fields of the arguments and the default project.

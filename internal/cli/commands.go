@@ -20,7 +20,8 @@ const (
 	groupOther          = "other"
 )
 
-// specialCommand is a command that is not the command of one operation.
+// specialCommand is a command that is not the command of one operation. Its name is its
+// words, such as "grants list".
 type specialCommand struct {
 	group, name string
 	build       func(*invocation) *cobra.Command
@@ -37,6 +38,7 @@ func specialCommands() []specialCommand {
 		{groupProjects, "export", newExportCmd},
 		{groupAccess, "auth", newAuthCmd},
 		{groupAccess, "list-orgs", newListOrgsCmd},
+		{groupAdministration, "grants list", newListGrantsCmd},
 		{groupOther, "prime", newPrimeCmd},
 		{groupOther, "api", newAPICmd},
 		{groupOther, "mcp", newMCPCmd},
@@ -94,24 +96,27 @@ func addCommands(root *cobra.Command, inv *invocation, word string) {
 // any.
 func addMatching(root *cobra.Command, inv *invocation, matches func(word string) bool) bool {
 	for _, c := range specialCommands() {
-		if matches(c.name) {
-			addCommand(root, c.build(inv), c.group)
+		if matches(firstWord(c.name)) {
+			addCommand(parentOf(root, c.name, c.group), c.build(inv), c.group)
 		}
 	}
 	for _, o := range operationForms() {
 		for _, path := range o.paths {
-			word := firstWord(path)
-			if !matches(word) {
-				continue
+			if matches(firstWord(path)) {
+				addCommand(parentOf(root, path, o.group), newOperationCmd(inv, o.Operation, o.form, path), o.group)
 			}
-			parent := root
-			if word != path {
-				parent = familyOf(root, word, o.group)
-			}
-			addCommand(parent, newOperationCmd(inv, o.Operation, o.form, path), o.group)
 		}
 	}
 	return len(root.Commands()) > 0
+}
+
+// parentOf returns the command that has the command with the path as its subcommand: root,
+// or a family.
+func parentOf(root *cobra.Command, path, group string) *cobra.Command {
+	if word := firstWord(path); word != path {
+		return familyOf(root, word, group)
+	}
+	return root
 }
 
 // familyOf returns the subcommand of root with the name, and adds it if it is missing.

@@ -10,11 +10,24 @@ import (
 	"parapet/internal/op"
 )
 
-// confirmDestructive asks for confirmation if the command deletes and --yes is not set.
-func (k *call) confirmDestructive(ctx context.Context, c *client.Client) error {
-	if k.op.Effect != op.Destroy || k.yes {
+// confirm asks for confirmation if the command deletes or gives access, unless --yes is
+// set. Without a terminal, a command that only gives access does not ask.
+func (k *call) confirm(ctx context.Context, c *client.Client) error {
+	switch {
+	case k.yes, k.op.Effect != op.Destroy && (k.form.change == nil || !k.inv.canAsk()):
 		return nil
+	case k.form.change == nil:
+		return k.confirmDestructive(ctx, c)
 	}
+	ch, err := k.form.change(ctx, k, c)
+	if err != nil || ch == nil {
+		return err
+	}
+	return k.inv.confirmChange(ctx, ch)
+}
+
+// confirmDestructive asks for confirmation with the name of the record.
+func (k *call) confirmDestructive(ctx context.Context, c *client.Client) error {
 	last := k.args[len(k.args)-1]
 	name := last.foundName
 	if name == "" {

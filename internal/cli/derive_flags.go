@@ -83,7 +83,7 @@ func (k *call) bindFlags(cmd *cobra.Command) map[string]string {
 			*limit = maxPage
 		}
 	}
-	if k.op.Effect == op.Destroy {
+	if k.op.Effect == op.Destroy || k.form.change != nil {
 		cmd.Flags().BoolVar(&k.yes, "yes", false, "do not ask for confirmation")
 	}
 	if k.op.Effect.Changes() && !k.op.Secret {

@@ -277,10 +277,15 @@ func candidateHint(details map[string]any) string {
 	if len(list) == 0 {
 		return ""
 	}
-	if m, ok := list[0].(map[string]any); ok && m["prefix"] != nil {
+	m, _ := list[0].(map[string]any)
+	switch {
+	case m["prefix"] != nil:
 		return "Name one of them by its ID or prefix."
+	case m["id"] != nil:
+		return "Name one of them by its ID."
+	default:
+		return "" // the message says how
 	}
-	return "Name one of them by its ID."
 }
 
 // candidates returns one line for each record in details.candidates.

@@ -21,6 +21,8 @@ type form struct {
 	// paths are the words of the command, such as "users list", and of further commands
 	// that do the same. Default: the name of the operation.
 	paths []string
+	// aliases are other names of the last word, which help lists.
+	aliases string
 	// via is the command that calls the operation, if the operation has no command of its
 	// own.
 	via string
@@ -51,6 +53,12 @@ type form struct {
 	ignoreDefaultProject bool
 	// question is the confirmation question; %s is the name of the record.
 	question string
+	// change describes what the command is about to change, for the confirmation, or returns
+	// nil if there is nothing to confirm. Without it, only commands that delete ask.
+	change func(ctx context.Context, k *call, c *client.Client) (*change, error)
+	// find completes the input with what the service knows, before the hints
+	// are resolved.
+	find func(ctx context.Context, k *call, c *client.Client) error
 	// prepare completes the input before the first request.
 	prepare func(k *call) error
 	// page writes the output. Default: the layout of its type.
@@ -73,7 +81,7 @@ type section struct {
 func sections() []section {
 	return []section{
 		{groupTasks, taskForms()}, {groupDecisions, decisionForms()}, {groupIssues, issueForms()}, {groupProjects, projectForms()},
-		{groupPlanning, planningForms()}, {groupRecords, recordForms()}, {groupAccess, accessForms()}, {groupAdministration, administrationForms()},
+		{groupPlanning, planningForms()}, {groupRecords, recordForms()}, {groupAccess, accessForms()}, {groupAccess, keyForms()}, {groupAdministration, administrationForms()}, {groupAdministration, grantForms()},
 	}
 }
 

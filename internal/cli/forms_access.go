@@ -37,34 +37,6 @@ when you lose the permission, and when you or the delegate is suspended.
 		"list-orgs": {via: "list-orgs"},
 		"list-people": {example: `  pt list-people
   pt list-people --search lin --json --jq '.data[0].id'`},
-		"issue-key": {
-			paths: []string{"issue-key", "keys issue"}, short: "Issue an API key for yourself",
-			long: `Issue an API key that acts as you. The command requires a session (pt auth login
---email), because an API key cannot issue API keys. The token is shown only once.`,
-			example: `  pt issue-key --label "my laptop"
-  pt issue-key --label ci --expires-in-days 7 --json --jq .data.token`,
-		},
-		"issue-service-key": {
-			paths: []string{"issue-service-key", "keys issue-service"}, short: "Issue an API key for a service principal",
-			long: `Issue an API key that acts as a service principal and is valid for 90 days. The
-command requires an administrator's session with the permission
-api_key.issue_for_service. The token is shown only once.`,
-			example: `  pt issue-service-key --label "PT_AUTH_TOKEN of CI" --user 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f`,
-		},
-		"list-keys": {
-			paths: []string{"list-keys", "keys list"}, short: "List your API keys or those of a service principal",
-			example: `  pt list-keys
-  pt list-keys --service-user multi-llm-review`,
-		},
-		"revoke-key": {
-			paths: []string{"revoke-key", "keys revoke"}, short: "Revoke an API key permanently",
-			long: `Revoke one of your API keys, or with --service-owned a key of a service principal,
-permanently. All servers reject the key within a minute. The command asks for
-confirmation on a terminal; without a terminal it requires --yes.`,
-			example: `  pt revoke-key 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --yes
-  pt revoke-key 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --service-owned --reason "replaced" --yes`,
-			question: "Revoke the key %s permanently?",
-		},
 	}
 }
 
@@ -73,28 +45,35 @@ const auditFlags = "correlationId=request requestId=request credentialId=credent
 
 func administrationForms() map[string]form {
 	return map[string]form{
-		"list-users":          {paths: []string{"users list"}},
-		"get-user":            {paths: []string{"users get"}},
-		"create-user":         {paths: []string{"users create"}},
-		"update-user":         {paths: []string{"users update"}, flags: "password=-", long: "Change a user's name, address or clearance. An empty value clears the clearance."},
+		"list-users":  {paths: []string{"users list"}},
+		"get-user":    {paths: []string{"users get"}},
+		"create-user": {paths: []string{"users create"}, flags: "displayName=name principalKind=kind roles=role"},
+		"update-user": {
+			paths: []string{"users update"}, flags: "password=- displayName=name", change: changing(updateUserChange),
+			long: `Change a user's name, address or clearance. An empty value clears the clearance. On a
+terminal, the command asks before it raises a clearance.`,
+			example: `  pt users update lin@acme.example --clearance CONFIDENTIAL
+  pt users update lin@acme.example --name "Lin Chen-Meyer"`,
+		},
 		"reset-user-password": {paths: []string{"users reset-password"}},
-		"suspend-user":        {paths: []string{"users suspend"}},
-		"activate-user":       {paths: []string{"users activate"}},
-		"delete-user":         {paths: []string{"users delete"}},
+		"suspend-user":        {paths: []string{"users suspend"}, aliases: "deactivate"},
+		"activate-user":       {paths: []string{"users activate"}, change: changing(activateUserChange)},
+		"delete-user":         {paths: []string{"users delete"}, question: "Delete the agent %s permanently?"},
 		"list-memberships":    {paths: []string{"memberships list"}},
 		"create-membership":   {paths: []string{"memberships create"}},
-		"update-membership":   {paths: []string{"memberships update"}},
+		"update-membership": {
+			paths: []string{"memberships update"}, change: changing(updateMembershipChange),
+			example: `  pt memberships update lin@acme.example --organisation "Acme Works"
+  pt memberships update lin@acme.example --status SUSPENDED --reason "on leave"`,
+		},
 		"list-roles":          {paths: []string{"roles list"}},
 		"get-role":            {paths: []string{"roles get"}},
 		"create-role":         {paths: []string{"roles create"}},
 		"update-role":         {paths: []string{"roles update"}},
 		"delete-role":         {paths: []string{"roles delete"}},
-		"list-permissions":    {paths: []string{"roles permissions"}},
-		"grant-permission":    {paths: []string{"roles grant"}, args: "permission=permission"},
-		"revoke-permission":   {paths: []string{"roles revoke"}, question: "Remove the permission %s from the role?"},
-		"list-assignments":    {paths: []string{"grants list"}},
-		"assign-role":         {paths: []string{"grants assign"}, flags: "scopeId=scope-id"},
-		"unassign-role":       {paths: []string{"grants revoke"}, question: "Remove the role from the user (assignment %s)?"},
+		"list-permissions":    {paths: []string{"roles permissions", "list-permissions"}},
+		"grant-permission":    {paths: []string{"roles grant"}, args: "permission=permission", change: changing(grantPermissionChange)},
+		"revoke-permission":   {paths: []string{"roles revoke"}, change: changing(revokePermissionChange)},
 		"list-organisations":  {paths: []string{"orgs list"}},
 		"get-organisation":    {paths: []string{"orgs get"}},
 		"create-organisation": {paths: []string{"orgs create"}},
@@ -103,8 +82,14 @@ func administrationForms() map[string]form {
 		"get-tenant":          {paths: []string{"tenants get"}},
 		"create-tenant":       {paths: []string{"tenants create"}},
 		"update-tenant":       {paths: []string{"tenants update"}},
-		"disable-tenant":      {paths: []string{"tenants disable"}},
-		"enable-tenant":       {paths: []string{"tenants enable"}},
+		"disable-tenant": {
+			paths: []string{"tenants disable"}, aliases: "deactivate",
+			change: switchTenantChange("Disable", "Nobody can act in the tenant until it is enabled again. No data is deleted."),
+		},
+		"enable-tenant": {
+			paths: []string{"tenants enable"}, aliases: "activate",
+			change: switchTenantChange("Enable", "Sessions and keys that have not expired work again."),
+		},
 		"list-audit-entries": {
 			paths: []string{"list-audit-entries", "audit list"}, flags: auditFlags,
 			example: `  pt list-audit-entries --action api_key.revoked

@@ -33,6 +33,8 @@ const (
 	hintGate
 	hintDeliverable
 	hintField
+	// hintKey is the kind of API keys, which pt revoke-key looks up.
+	hintKey
 )
 
 // hintKindOf returns the kind of hint that a field accepts. The field's name determines
@@ -58,6 +60,8 @@ func hintKindOf(f op.Field) hintKind {
 		return hintDeliverable
 	case "fieldId":
 		return hintField
+	case "keyId":
+		return hintKey
 	default:
 		return hintNone
 	}

@@ -13,11 +13,14 @@ import (
 // confirmDestructive returns an error if a destructive command can neither prompt on a
 // terminal nor has --yes.
 func (inv *invocation) confirmDestructive(yes bool) error {
-	if yes || (inv.InTerminal && inv.ErrTerminal) {
+	if yes || inv.canAsk() {
 		return nil
 	}
 	return usagef("this command can't be undone and there is no terminal to confirm it; add --yes")
 }
+
+// canAsk reports whether a person can read a question and answer it.
+func (inv *invocation) canAsk() bool { return inv.InTerminal && inv.ErrTerminal }
 
 // confirm asks a question on the terminal. It returns errCancelled unless the answer is
 // yes.

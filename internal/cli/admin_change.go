@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parapet/internal/client"
+	"parapet/internal/contract/identity"
+	"parapet/internal/op"
+)
+
+// clearances returns the clearances, the lowest first.
+func clearances() []string { return fieldNamed(identity.UpdateUser.Operation, "clearance").Enum }
+
+// changing returns a form's change for an input type.
+func changing[In any](describe func(ctx context.Context, c *client.Client, in *In) (*change, error)) func(context.Context, *call, *client.Client) (*change, error) {
+	return func(ctx context.Context, k *call, c *client.Client) (*change, error) {
+		in, ok := k.input().(*In)
+		if !ok {
+			return nil, usagef("pt %s has another input", k.op.Name)
+		}
+		return describe(ctx, c, in)
+	}
+}
+
+// getUserFor returns the user whose account or membership a command changes, and the name
+// for the question. The user is nil if the caller may not read it.
+func getUserFor(ctx context.Context, c *client.Client, id op.UUID) (u *identity.User, name string, err error) {
+	u, err = ignoreForbidden(callOperation(ctx, c, identity.GetUser, &identity.UserIn{UserID: id}))
+	if u == nil {
+		return nil, string(id), err
+	}
+	return u, userName(u), nil
+}
+
+// updateUserChange describes a change of a user. It asks about a higher clearance only.
+func updateUserChange(ctx context.Context, c *client.Client, in *identity.UpdateUserIn) (*change, error) {
+	if !in.Clearance.Set || in.Clearance.Null {
+		return nil, nil //nolint:nilnil // nothing to confirm
+	}
+	u, name, err := getUserFor(ctx, c, in.UserID)
+	if err != nil || u == nil || !isRaise(clearances(), u.Clearance, in.Clearance.Value) {
+		return nil, err
+	}
+	ch := &change{question: "Change " + name + "?"}
+	ch.add("Name", u.DisplayName, valueOr(in.DisplayName, u.DisplayName))
+	ch.add("Address", u.Email, valueOr(in.Email, u.Email))
+	ch.add("Clearance", u.Clearance, in.Clearance.Value)
+	ch.effect = "The user can then read records up to " + in.Clearance.Value + "."
+	return ch, nil
+}
+
+// valueOr returns the value of an optional field, or current if the field is absent.
+func valueOr(o op.Opt[string], current string) string {
+	if !o.Set {
+		return current
+	}
+	return o.Value
+}
+
+// activateUserChange describes the activation of a suspended user.
+func activateUserChange(ctx context.Context, c *client.Client, in *identity.SwitchUserIn) (*change, error) {
+	u, name, err := getUserFor(ctx, c, in.UserID)
+	if err != nil || (u != nil && u.Status == identity.UserActive) {
+		return nil, err
+	}
+	ch := &change{question: "Activate " + name + "?", effect: "The user can log in again, and the user's keys work again."}
+	if u != nil {
+		ch.add("Status", u.Status, identity.UserActive)
+		ch.effect += " " + describeGrants(grantsOf(u))
+	}
+	return ch, nil
+}
+
+// updateMembershipChange describes a change of a membership. It asks before it restores or
+// removes a membership, raises the clearance, or moves the user to an organisation.
+func updateMembershipChange(ctx context.Context, c *client.Client, in *identity.UpdateMembershipIn) (*change, error) {
+	u, name, err := getUserFor(ctx, c, in.UserID)
+	if err != nil || u == nil {
+		return nil, err
+	}
+	ch := &change{question: "Change the membership of " + name + "?"}
+	ch.add("Status", u.MembershipStatus, valueOr(in.Status, u.MembershipStatus))
+	ch.add("Clearance", u.Clearance, valueOr(in.Clearance, u.Clearance))
+	isMove := in.OrganisationID.Set && !in.OrganisationID.Null
+	if current := recordName(u.Organisation, u.OrganisationID); isMove && in.OrganisationID.Value != u.OrganisationID {
+		ch.add("Organisation", current, string(in.OrganisationID.Value))
+	}
+	isSwitch := in.Status.Set && in.Status.Value != u.MembershipStatus && in.Status.Value != identity.MembershipSuspended
+	isHigher := in.Clearance.Set && isRaise(clearances(), u.Clearance, in.Clearance.Value)
+	if len(ch.fields) == 0 || (!isSwitch && !isHigher && !isMove) {
+		return nil, nil //nolint:nilnil // nothing to confirm
+	}
+	return ch, nil
+}
+
+// grantPermissionChange describes the addition of a permission to a role.
+func grantPermissionChange(ctx context.Context, c *client.Client, in *identity.GrantPermissionIn) (*change, error) {
+	r, holders, err := roleWithHolders(ctx, c, in.RoleID)
+	if err != nil || (r != nil && slices.Contains(r.Permissions, in.Permission)) {
+		return nil, err
+	}
+	ch := &change{question: "Add the permission " + in.Permission + " to the role " + string(in.RoleID) + "?"}
+	if r != nil {
+		ch.question, ch.effect = "Add the permission "+in.Permission+" to the role "+r.Name+"?", holders
+	}
+	return ch, nil
+}
+
+// revokePermissionChange describes the removal of a permission from a role.
+func revokePermissionChange(ctx context.Context, c *client.Client, in *identity.RevokePermissionIn) (*change, error) {
+	r, holders, err := roleWithHolders(ctx, c, in.RoleID)
+	if err != nil {
+		return nil, err
+	}
+	name := string(in.RoleID)
+	if r != nil {
+		name = r.Name
+	}
+	return &change{question: "Remove the permission " + in.Permission + " from the role " + name + "?", effect: holders}, nil
+}
+
+// roleWithHolders returns a role, and a sentence that says who holds it. The role is nil if
+// the caller may not read it.
+func roleWithHolders(ctx context.Context, c *client.Client, id op.UUID) (*identity.Role, string, error) {
+	r, err := ignoreForbidden(callOperation(ctx, c, identity.GetRole, &identity.RoleIn{RoleID: id}))
+	if r == nil {
+		return nil, "", err
+	}
+	held, err := listHolders(ctx, c, r.ID)
+	if err != nil {
+		return nil, "", err
+	}
+	var names []string
+	for i := range held {
+		if name := personAddress(held[i].User, held[i].UserID); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	switch n := len(names); {
+	case n == 0:
+		return r, "Nobody holds the role.", nil
+	case n == 1:
+		return r, names[0] + " holds the role.", nil
+	case n > maxNamedHolders:
+		return r, strings.Join(names[:maxNamedHolders], ", ") + " and " + strconv.Itoa(n-maxNamedHolders) + " others hold the role.", nil
+	default:
+		return r, strings.Join(names[:n-1], ", ") + " and " + names[n-1] + " hold the role.", nil
+	}
+}
+
+// maxNamedHolders is the number of users that a question names.
+const maxNamedHolders = 3
+
+// switchTenantChange returns the description of enabling or disabling a tenant.
+func switchTenantChange(verb, effect string) func(context.Context, *call, *client.Client) (*change, error) {
+	return changing(func(ctx context.Context, c *client.Client, in *identity.SwitchTenantIn) (*change, error) {
+		t, err := ignoreForbidden(callOperation(ctx, c, identity.GetTenant, &identity.TenantIn{TenantID: in.TenantID}))
+		if err != nil {
+			return nil, err
+		}
+		name := string(in.TenantID)
+		if t != nil {
+			name = t.Name + " (" + t.Slug + ")"
+		}
+		return &change{question: verb + " the tenant " + name + "?", effect: effect}, nil
+	})
+}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// On a terminal, a command that gives access shows the change and asks. It does not ask with
+// --yes, without a terminal, and if it gives no further access.
+func TestAccessGivingCommands_ShowChangeAndAsk(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		args string
+		// asks are parts of the question; none means that the command does not ask.
+		asks []string
+	}{
+		{"grants assign Reviewer --user lin@acme.example --organisation Works", []string{`Assign the role Reviewer to lin@acme.example (Lin \x1b[2JChen) in the organisation Works? This adds no permission`}},
+		{"grants assign Member --user bob@acme.example", []string{"Assign the role Member to bob@acme.example in the whole tenant? This adds 3 permissions. [y/N]"}},
+		{"users activate lin@acme.example", []string{"  Status: SUSPENDED -> ACTIVE\n", "Activate lin@acme.example", "The user holds Member in the whole tenant, Reviewer"}},
+		{"users activate bob@acme.example", nil},
+		{"users update lin@acme.example --clearance SECRET --name Ada", []string{"  Name: Lin \\x1b[2JChen -> Ada\n  Clearance: INTERNAL -> SECRET\n", "Change lin@acme.example"}},
+		{"users update bob@acme.example --clearance INTERNAL", []string{"  Clearance: none -> INTERNAL\n"}},
+		{"users update lin@acme.example --clearance UNCLASSIFIED", nil},
+		{"users update lin@acme.example --name Ada", nil},
+		{"memberships update lin@acme.example --clearance SECRET", []string{"  Clearance: INTERNAL -> SECRET\n", "Change the membership of lin@acme.example"}},
+		{"memberships update lin@acme.example --status REMOVED", []string{"  Status: ACTIVE -> REMOVED\n"}},
+		{"memberships update lin@acme.example --organisation Acme", []string{"  Organisation: none -> Acme\n"}},
+		{"memberships update lin@acme.example --status SUSPENDED", nil},
+		{"roles grant Member gate.review", []string{"Add the permission gate.review to the role Member? lin@acme.example holds the role. [y/N]"}},
+		{"roles grant Member tasks.read", nil},
+		{"tenants enable acme", []string{"Enable the tenant ", "work again"}},
+		{"tenants disable acme", []string{"Disable the tenant ", "Nobody can act"}},
+	}
+	bob := `{"id":"` + worker + `","principalKind":"HUMAN","email":"bob@acme.example","displayName":"bob@acme.example","status":"ACTIVE","membershipStatus":"ACTIVE","roles":[` +
+		`{"assignmentId":"` + grantID + `","roleId":"018f3c5e-0000-7000-8000-0000000000a5","role":"Reviewer","scope":"tenant","createdAt":"2026-11-01T08:00:00Z"}],"createdAt":"2026-11-01T08:00:00Z","updatedAt":"2026-11-01T08:00:00Z"}`
+	for _, tc := range cases {
+		t.Run(tc.args, func(t *testing.T) {
+			t.Parallel()
+			replies := routes()
+			replies["GET /api/users/bob@acme.example"] = okReply(bob)
+			for _, route := range []string{"PATCH /api/users/bob@acme.example", "POST /api/users/bob@acme.example/activate", "POST /api/roles/Reviewer/assignments"} {
+				replies[route] = okReply(bob)
+			}
+			run := func(w environment, more ...string) (runResult, *service) {
+				s := serve(t, replies)
+				return invoke(t, s, w, append(strings.Fields(tc.args), more...)...), s
+			}
+			changes := func(s *service) int {
+				return len(slices.DeleteFunc(slices.Clone(s.requests), func(r string) bool { return strings.HasPrefix(r, "GET ") }))
+			}
+			got, s := run(environment{terminal: true, stdin: "n\n"})
+			if tc.asks == nil {
+				if got.code != ExitDone || changes(s) != 1 || strings.Contains(got.err, "[y/N]") {
+					t.Errorf("got exit %d, requests %v and %q, want the change without a question", got.code, s.requests, got.err)
+				}
+				return
+			}
+			for _, part := range tc.asks {
+				if !strings.Contains(got.err, part) {
+					t.Errorf("the question lacks %q:\n%s", part, got.err)
+				}
+			}
+			if got.code != ExitCancelled || changes(s) != 0 {
+				t.Errorf("answer no: got exit %d and requests %v, want exit %d and no change", got.code, s.requests, ExitCancelled)
+			}
+			if got, s := run(environment{terminal: true, stdin: "y\n"}); got.code != ExitDone || changes(s) != 1 {
+				t.Errorf("answer yes: got exit %d, requests %v and %q, want one change", got.code, s.requests, got.err)
+			}
+			for name, w := range map[string]environment{"--yes": {terminal: true}, "no terminal": {}} {
+				var more []string
+				if w.terminal {
+					more = []string{"--yes"}
+				}
+				if got, s := run(w, more...); got.code != ExitDone || len(s.requests) != 1 || strings.Contains(got.err, "[y/N]") {
+					t.Errorf("%s: got exit %d, requests %v and %q, want only the change", name, got.code, s.requests, got.err)
+				}
+			}
+		})
+	}
+}
+
+// A caller who may make a change and not read the record still gets a question.
+func TestConfirmation_WithoutReadPermissionNamesWhatWasTyped(t *testing.T) {
+	t.Parallel()
+	replies := routes()
+	for _, route := range []string{"GET /api/users/lin@acme.example", "GET /api/roles/Member", "GET /api/roles?limit=200"} {
+		replies[route] = errorReply(403, "FORBIDDEN", "The permission user.read is missing.", `,"permission":"user.read"`)
+	}
+	for args, want := range map[string]string{
+		"grants assign Member --user lin@acme.example": "Assign the role Member to lin@acme.example in the whole tenant? [y/N]",
+		"users activate lin@acme.example":              "Activate lin@acme.example? The user can log in again",
+		"roles grant Member gate.review":               "Add the permission gate.review to the role Member? [y/N]",
+	} {
+		s := serve(t, replies)
+		got := invoke(t, s, environment{terminal: true, stdin: "n\n"}, strings.Fields(args)...)
+		if got.code != ExitCancelled || !strings.Contains(got.err, want) {
+			t.Errorf("pt %s: got exit %d and %q, want %q", args, got.code, got.err, want)
+		}
+	}
+}

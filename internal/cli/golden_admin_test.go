@@ -1,0 +1,51 @@
+package cli
+
+const (
+	acmeWorks  = "018f3c5e-0000-7000-8000-0000000000a1"
+	grantID    = "018f3c5e-0000-7000-8000-0000000000a2"
+	memberRole = "018f3c5e-0000-7000-8000-0000000000a3"
+	lin        = "018f3c5e-0000-7000-8000-0000000000a4"
+
+	linRefJSON    = `{"id":"` + lin + `","name":"Lin \u001b[2JChen","email":"lin@acme.example"}`
+	acmeWorksJSON = `"scopeId":"` + acmeWorks + `","scopeRecord":{"id":"` + acmeWorks + `","name":"Acme Works"}`
+	linRolesJSON  = `[{"assignmentId":"` + grantID + `","roleId":"` + memberRole + `","role":"Member","scope":"tenant","createdAt":"2026-11-01T08:00:00Z"},` +
+		`{"assignmentId":"018f3c5e-0000-7000-8000-0000000000a6","roleId":"018f3c5e-0000-7000-8000-0000000000a5","role":"Reviewer","scope":"tenant","createdAt":"2026-11-02T08:00:00Z"},` +
+		`{"assignmentId":"018f3c5e-0000-7000-8000-0000000000a7","roleId":"018f3c5e-0000-7000-8000-0000000000a5","role":"Reviewer","scope":"organisation",` + acmeWorksJSON + `,"createdAt":"2026-11-03T08:00:00Z"}]`
+	linJSON = `{"id":"` + lin + `","homeTenantId":"` + acme + `","principalKind":"HUMAN","email":"lin@acme.example","displayName":"Lin \u001b[2JChen","status":"SUSPENDED",` +
+		`"clearance":"INTERNAL","membershipStatus":"ACTIVE","roles":` + linRolesJSON + `,"createdAt":"2026-11-01T08:00:00Z","updatedAt":"2026-11-02T08:00:00Z"}`
+	memberRoleJSON = `{"id":"` + memberRole + `","name":"Member","kind":"STANDARD","description":"Works on tasks.","permissions":["task.create","task.delete.own","task.update","tasks.read"],"default":true,"createdAt":"2026-11-01T08:00:00Z","updatedAt":"2026-11-01T08:00:00Z"}`
+	reviewerJSON   = `{"id":"018f3c5e-0000-7000-8000-0000000000a5","name":"Reviewer","kind":"STANDARD","description":"","permissions":["gate.review","tasks.read"],"default":true,"createdAt":"2026-11-01T08:00:00Z","updatedAt":"2026-11-01T08:00:00Z"}`
+)
+
+// adminGoldens are the cases of the commands that manage access.
+func adminGoldens() goldenGroup {
+	assignment := `{"id":"` + grantID + `","roleId":"` + memberRole + `","role":"Member","userId":"` + lin + `","user":` + linRefJSON + `,"scope":"organisation",` + acmeWorksJSON + `,"createdAt":"2026-11-01T08:00:00Z"}`
+	routes := map[string]reply{
+		"GET /api/users/lin@acme.example":                                 okReply(linJSON),
+		"GET /api/users?limit=200":                                        okReply(`{"items":[` + linJSON + `]}`),
+		"GET /api/users/multi-llm-review":                                 okReply(personJSON),
+		"GET /api/roles?limit=200":                                        okReply(`{"items":[` + memberRoleJSON + `,` + reviewerJSON + `]}`),
+		"GET /api/roles/Member":                                           okReply(memberRoleJSON),
+		"GET /api/roles/Reviewer":                                         okReply(reviewerJSON),
+		"GET /api/roles/Member/assignments?limit=200":                     okReply(`{"items":[` + assignment + `]}`),
+		"GET /api/roles/" + memberRole + "/assignments?limit=200":         okReply(`{"items":[` + assignment + `]}`),
+		"POST /api/roles/Member/assignments":                              {status: 201, body: assignment},
+		"DELETE /api/roles/" + memberRole + "/assignments/" + grantID:     {status: 204},
+		"DELETE /api/roles/Member/assignments/" + grantID:                 {status: 204},
+		"GET /api/auth/api-keys?limit=200&serviceUserId=multi-llm-review": okReply(`{"items":[{` + keyJSON + `}]}`),
+	}
+	return goldenGroup{routes: routes, cases: []goldenCase{
+		{"grants-list", []string{"grants", "list"}, environment{}},
+		{"grants-list-user", []string{"grants", "list", "--user", "lin@acme.example"}, environment{}},
+		{"grants-list-role", []string{"grants", "list", "--role", "Member"}, environment{}},
+		{"grants-list-both", []string{"grants", "list", "--role", "Reviewer", "--user", "lin@acme.example"}, environment{}},
+		{"grants-assign-organisation", []string{"grants", "assign", "Member", "--user", "lin@acme.example", "--organisation", "Acme Works"}, environment{}},
+		{"grants-revoke", []string{"grants", "revoke", "member", "--user", "lin@acme.example", "--yes"}, environment{}},
+		{"grants-revoke-id", []string{"grants", "revoke", "Member", "--assignment", grantID, "--yes"}, environment{}},
+		{"grants-revoke-ambiguous", []string{"grants", "revoke", "Reviewer", "--user", "lin@acme.example", "--yes"}, environment{}},
+		{"grants-revoke-none", []string{"grants", "revoke", "Reviewer", "--user", "lin@acme.example", "--project", "APOLLO", "--yes"}, environment{}},
+		{"keys-issue-service", []string{"keys", "issue-service", "--label", "ci", "--user", "multi-llm-review"}, environment{}},
+		{"keys-revoke", []string{"keys", "revoke", "CI", "--service-user", "multi-llm-review", "--reason", "replaced", "--yes"}, environment{}},
+		{"keys-revoke-none", []string{"keys", "revoke", "laptop", "--service-user", "multi-llm-review", "--reason", "replaced", "--yes"}, environment{}},
+	}}
+}
