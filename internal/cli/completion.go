@@ -212,11 +212,16 @@ func (inv *invocation) completeImport(cmd *cobra.Command, args []string, part st
 	}
 }
 
+// completeFlag registers the completion of a flag that is no field of an operation.
+func (inv *invocation) completeFlag(cmd *cobra.Command, name string, from source) {
+	must(cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, _ []string, part string) ([]string, cobra.ShellCompDirective) {
+		return inv.suggest(cmd.Context(), from, &completionQuery{part: part}, "")
+	}))
+}
+
 // completeGlobalFlags registers the completion of the flags that every command has.
 func (inv *invocation) completeGlobalFlags(root *cobra.Command) {
-	must(root.RegisterFlagCompletionFunc("org", func(cmd *cobra.Command, _ []string, part string) ([]string, cobra.ShellCompDirective) {
-		return inv.suggest(cmd.Context(), suggestMyOrganisations, &completionQuery{part: part}, "")
-	}))
+	inv.completeFlag(root, "org", suggestMyOrganisations)
 	must(root.RegisterFlagCompletionFunc("profile", inv.completeProfile))
 	must(root.RegisterFlagCompletionFunc("fields", inv.completeFieldNames))
 	for _, name := range []string{"jq", "timeout"} {

@@ -161,7 +161,14 @@ func (k *call) bindCustom(cmd *cobra.Command, f customFlag) {
 	if f.required {
 		must(cmd.MarkFlagRequired(f.name))
 	}
-	must(cmd.RegisterFlagCompletionFunc(f.name, cobra.NoFileCompletions))
+	switch {
+	case f.suggests != nil:
+		k.inv.completeFlag(cmd, f.name, f.suggests)
+	case f.field != "":
+		must(cmd.RegisterFlagCompletionFunc(f.name, k.completeField(fieldNamed(k.op, f.field))))
+	default:
+		must(cmd.RegisterFlagCompletionFunc(f.name, cobra.NoFileCompletions))
+	}
 }
 
 // isLongText reports whether a field accepts more than 1000 characters. The flag of such

@@ -163,6 +163,8 @@ type customFlag struct {
 	required bool
 	// list makes the flag repeatable; commas also splits its values at commas.
 	list, commas bool
+	// suggests completes the value. Default: the completion of the field.
+	suggests source
 	// apply sets the input, a pointer to the operation's input type. It is called if the flag
 	// is set.
 	apply func(in any, values []string) error
@@ -188,6 +190,17 @@ func listFlag[In any](field, name, help string, apply func(in *In, texts []strin
 		}
 		return apply(typed, values)
 	}}
+}
+
+// lookupFlag returns a flag whose value the form's find looks up.
+func lookupFlag(name, help string, suggests source) customFlag {
+	return customFlag{name: name, help: help, suggests: suggests, apply: func(any, []string) error { return nil }}
+}
+
+// suggesting sets the completion of a custom flag.
+func suggesting(from source, f customFlag) customFlag {
+	f.suggests = from
+	return f
 }
 
 // required makes a custom flag required.

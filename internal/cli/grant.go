@@ -62,6 +62,8 @@ one user, or the users who hold one role.`,
 	}
 	cmd.Flags().StringVar(&user, "user", "", "Only the roles of this `person` (id, email address, integration key, name or me)")
 	cmd.Flags().StringVar(&role, "role", "", "Only the users who hold this `role` (id or name)")
+	inv.completeFlag(cmd, "user", suggestUsers)
+	inv.completeFlag(cmd, "role", suggestRoles)
 	return inv.setRun(cmd, reflect.TypeFor[[]grant](), func(ctx context.Context, _ []string) error {
 		c, _, err := inv.connect()
 		if err != nil {

@@ -23,14 +23,14 @@ func grantForms() map[string]form {
 		"assign-role": {
 			paths: []string{"grants assign"}, flags: "scopeId=scope-id", atMostOne: "organisation project scope-id", change: assignChange,
 			custom: []customFlag{
-				textFlag("", "organisation", "Assign the role in this `organisation` only (id or name)", func(in *identity.AssignRoleIn, name string) error {
+				suggesting(suggestOrganisations, textFlag("", "organisation", "Assign the role in this `organisation` only (id or name)", func(in *identity.AssignRoleIn, name string) error {
 					in.Scope, in.ScopeID = identity.ScopeOrganisation, op.UUID(name)
 					return nil
-				}),
-				textFlag("", "project", "Assign the role in this `project` only (id, prefix or name)", func(in *identity.AssignRoleIn, name string) error {
+				})),
+				suggesting(suggestProjects, textFlag("", "project", "Assign the role in this `project` only (id, prefix or name)", func(in *identity.AssignRoleIn, name string) error {
 					in.Scope, in.ScopeID = identity.ScopeProject, op.UUID(name)
 					return nil
-				}),
+				})),
 			},
 			example: `  pt grants assign Member --user lin@acme.example
   pt grants assign Reviewer --user lin@acme.example --organisation "Acme Works"
@@ -47,10 +47,10 @@ principal its GLOBAL role.`,
 			example: `  pt grants revoke Member --user lin@acme.example
   pt grants revoke Reviewer --user lin@acme.example --organisation "Acme Works" --yes`,
 			custom: []customFlag{
-				lookupFlag("user", "The `person` who loses the role (id, email address, integration key, name or me)"),
-				lookupFlag("organisation", "The role in this `organisation` (id or name)"),
-				lookupFlag("project", "The role in this `project` (id, prefix or name)"),
-				lookupFlag("scope", "The role in this kind of `scope`: tenant, organisation, project"),
+				lookupFlag("user", "The `person` who loses the role (id, email address, integration key, name or me)", suggestUsers),
+				lookupFlag("organisation", "The role in this `organisation` (id or name)", suggestOrganisations),
+				lookupFlag("project", "The role in this `project` (id, prefix or name)", suggestProjects),
+				lookupFlag("scope", "The role in this kind of `scope`: tenant, organisation, project", fixedSource(scopes())),
 			},
 			prepare: preparing(func(_ *invocation, in *identity.UnassignRoleIn) error {
 				if in.AssignmentID == "" {
@@ -71,10 +71,8 @@ principal its GLOBAL role.`,
 	}
 }
 
-// lookupFlag returns a flag whose value the form's find looks up.
-func lookupFlag(name, help string) customFlag {
-	return customFlag{name: name, help: help, apply: func(any, []string) error { return nil }}
-}
+// scopes returns the kinds of scope of a role.
+func scopes() []string { return fieldNamed(identity.AssignRole.Operation, "scope").Enum }
 
 // findGrant finds the assignment to revoke by user, role and scope.
 func findGrant(ctx context.Context, k *call, c *client.Client) error {

@@ -49,11 +49,11 @@ minute. The command asks for confirmation on a terminal; without a terminal it r
 --yes.`,
 			example: `  pt revoke-key "my laptop" --yes
   pt revoke-key "PT_AUTH_TOKEN of CI" --service-user multi-llm-review --reason "replaced" --yes`,
-			custom: []customFlag{textFlag("", "service-user", "The service `principal` that owns the key (implies --service-owned)",
+			custom: []customFlag{suggesting(suggestServicePrincipals, textFlag("", "service-user", "The service `principal` that owns the key (implies --service-owned)",
 				func(in *identity.RevokeKeyIn, _ string) error {
 					in.ServiceOwned = true
 					return nil
-				})},
+				}))},
 			find: findKey, change: revokeKeyChange,
 		},
 	}
