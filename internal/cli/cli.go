@@ -143,13 +143,13 @@ Log in with "pt auth login", or set PT_BASE_URL and PT_AUTH_TOKEN.`,
 	inv.completeGlobalFlags(root)
 	addCommands(root, inv, word)
 	// Cobra shows the general help for an unknown command with --help and exits with 0.
-	help := root.HelpFunc()
-	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+	root.SetUsageFunc(writeUsage)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		if cmd.HasSubCommands() {
 			inv.helpError = noSuchCommand(cmd, cmd.Flags().Args())
 		}
 		if inv.helpError == nil {
-			help(cmd, args)
+			writeHelp(cmd)
 		}
 	})
 	return root

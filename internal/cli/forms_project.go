@@ -49,6 +49,7 @@ entries. The command asks for confirmation on a terminal; without a terminal it 
 		"workspace": {example: `  pt workspace
   pt workspace --json --jq '.data.projects[].inProgress[]?.key'`},
 		"get-project-overview": {
+			short: "Show a project's stages, statuses, scale and counts",
 			long: `Show the stages, statuses, story-point scale and counts of a project. If you may not
 read the whole project, you get its name, scale and stages.
 
@@ -196,15 +197,16 @@ start-deliverable-review, accept-deliverable, reject-deliverable or revise-deliv
 		"start-deliverable-review": {example: `  pt start-deliverable-review APOLLO "Flight plan"`},
 		"accept-deliverable":       {example: `  pt accept-deliverable APOLLO "Flight plan" --reason "Complete"`},
 		"reject-deliverable": {
+			short:   "Reject a deliverable for good with its failed criteria",
 			example: `  pt reject-deliverable APOLLO "Flight plan" --failed-criteria 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --reason "Costs are missing"`,
 		},
 		"revise-deliverable": {example: `  pt revise-deliverable APOLLO "Flight plan" --reason "Costs are missing"`},
 		"delete-deliverable": {example: `  pt delete-deliverable APOLLO "Flight plan" --yes`},
-		"list-criteria": {atMostOne: "deliverable task", example: `  pt list-criteria APOLLO --deliverable "Flight plan"
+		"list-criteria": {short: "List the criteria of a project, deliverable or task", atMostOne: "deliverable task", example: `  pt list-criteria APOLLO --deliverable "Flight plan"
   pt list-criteria APOLLO --task APOLLO-17`},
 		"create-criterion": {oneOf: "deliverable task", example: `  pt create-criterion APOLLO --deliverable "Flight plan" --text "Two have read it"
   pt create-criterion APOLLO --task APOLLO-17 --text "The tests pass"`},
-		"update-criterion": {example: `  pt update-criterion APOLLO 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --met
+		"update-criterion": {short: "Change a criterion, or mark it as met or not met", example: `  pt update-criterion APOLLO 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --met
   pt update-criterion APOLLO 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --met=false`},
 		"delete-criterion": {example: `  pt delete-criterion APOLLO 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --yes`},
 	}
