@@ -34,6 +34,13 @@ func adminGoldens() goldenGroup {
 		"DELETE /api/roles/Member/assignments/" + grantID:                 {status: 204},
 		"GET /api/auth/api-keys?limit=200&serviceUserId=multi-llm-review": okReply(`{"items":[{` + keyJSON + `}]}`),
 	}
+	until := `"from":"2026-11-01T08:00:00Z","until":"2026-12-31T17:00:00Z"}`
+	delegationID := "018f3c5e-0000-7000-8000-0000000000a8"
+	access := `{"user":` + linJSON + `,"active":false,"permissions":[` +
+		`{"name":"task.update.own","description":"Change a task that one created.","origins":[{"kind":"role","role":"Member","scope":"tenant"}]},` +
+		`{"name":"tasks.read","description":"See tasks.","origins":[{"kind":"role","role":"Member","scope":"tenant"},{"kind":"delegation","scope":"project","scopeId":"` + apollo + `","scopeRecord":{"id":"` + apollo + `","key":"APOLLO","name":"Apollo"},"delegationId":"` + delegationID + `","delegator":"` + worker + `","delegatorUser":` + workerJSON + `}]}],` +
+		`"delegations":[{"id":"` + delegationID + `","delegator":"` + worker + `","delegatorUser":` + workerJSON + `,"scope":"project","scopeId":"` + apollo + `","scopeRecord":{"id":"` + apollo + `","key":"APOLLO","name":"Apollo"},"permissions":["tasks.read"],` + until + `]}`
+	routes["GET /api/users/lin@acme.example/access"] = okReply(access)
 	return goldenGroup{routes: routes, cases: []goldenCase{
 		{"grants-list", []string{"grants", "list"}, environment{}},
 		{"grants-list-user", []string{"grants", "list", "--user", "lin@acme.example"}, environment{}},
@@ -44,6 +51,10 @@ func adminGoldens() goldenGroup {
 		{"grants-revoke-id", []string{"grants", "revoke", "Member", "--assignment", grantID, "--yes"}, environment{}},
 		{"grants-revoke-ambiguous", []string{"grants", "revoke", "Reviewer", "--user", "lin@acme.example", "--yes"}, environment{}},
 		{"grants-revoke-none", []string{"grants", "revoke", "Reviewer", "--user", "lin@acme.example", "--project", "APOLLO", "--yes"}, environment{}},
+		{"access-of", []string{"access", "of", "lin@acme.example"}, environment{}},
+		{"access-of-permission", []string{"access", "of", "lin@acme.example", "--permission", "tasks.read"}, environment{}},
+		{"access-of-permission-own", []string{"access", "of", "lin@acme.example", "--permission", "task.update"}, environment{}},
+		{"access-of-permission-unknown", []string{"access", "of", "lin@acme.example", "--permission", "task.fly"}, environment{}},
 		{"keys-issue-service", []string{"keys", "issue-service", "--label", "ci", "--user", "multi-llm-review"}, environment{}},
 		{"keys-revoke", []string{"keys", "revoke", "CI", "--service-user", "multi-llm-review", "--reason", "replaced", "--yes"}, environment{}},
 		{"keys-revoke-none", []string{"keys", "revoke", "laptop", "--service-user", "multi-llm-review", "--reason", "replaced", "--yes"}, environment{}},
