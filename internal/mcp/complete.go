@@ -23,10 +23,11 @@ func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.C
 	defer cancel()
 	var values []string
 	value := req.Params.Argument.Value
-	switch req.Params.Argument.Name {
-	case "project":
+	switch name := req.Params.Argument.Name; {
+	case len(value) > maxTitle: // longer than every prefix and key
+	case name == "project":
 		values = s.completeProjects(ctx, value)
-	case "task":
+	case name == "task":
 		values = s.completeTasks(ctx, value)
 	}
 	details := sdk.CompletionResultDetails{Values: values[:min(len(values), maxCompletions)], HasMore: len(values) > maxCompletions}
@@ -48,7 +49,7 @@ func (s *Server) hasArgument(ref *sdk.CompleteReference, name string) bool {
 // completeProjects returns the prefixes of the projects whose prefix or name contains the
 // value.
 func (s *Server) completeProjects(ctx context.Context, value string) []string {
-	page, f := s.fetch(ctx, "list_projects", map[string]any{"search": truncate(value, 100), "limit": 200})
+	page, f := s.fetch(ctx, "list_projects", map[string]any{"search": value, "limit": 200})
 	if f != nil {
 		return nil
 	}

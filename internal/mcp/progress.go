@@ -12,13 +12,30 @@ import (
 // progressInterval is the time between two progress notifications of a call.
 const progressInterval = 5 * time.Second
 
+// maxProgressToken is the maximum length of a progress token in bytes. Each notification
+// repeats the token.
+const maxProgressToken = 256
+
+// isProgressToken reports whether a value is a number or a short string, as the protocol
+// requires.
+func isProgressToken(token any) bool {
+	switch token := token.(type) {
+	case string:
+		return len(token) <= maxProgressToken
+	case float64, int, int64, json.Number:
+		return true
+	default:
+		return false
+	}
+}
+
 // reportProgress sends progress notifications until the returned function is called, if the
 // client asks for them with a progress token. The service does not report how much of a call
 // is done, so the progress is the time in seconds; the total is the maximum duration of a
 // call that waits, and unknown for others.
 func (t *tool) reportProgress(ctx context.Context, req *sdk.CallToolRequest, arguments json.RawMessage) (stop func()) {
 	token := req.Params.GetProgressToken()
-	if token == nil {
+	if !isProgressToken(token) {
 		return func() {}
 	}
 	limit := t.waitLimit(arguments)

@@ -261,6 +261,12 @@ func TestComplete_ListsVisibleRecords(t *testing.T) {
 			t.Errorf("%+v %s %q: got %+v, %v, want %s", tc.ref, tc.argument, tc.value, res, err, tc.want)
 		}
 	}
+	f := harbour()
+	c = connect(t, newServer(t), f, View{}, nil, "")
+	res, err := c.Complete(t.Context(), &sdk.CompleteParams{Ref: template, Argument: sdk.CompleteParamsArgument{Name: "task", Value: strings.Repeat("x", 1000) + "-1"}})
+	if err != nil || len(res.Completion.Values) != 0 || f.count() > 0 {
+		t.Errorf("a long value: got %+v, %v and %d requests, want none", res, err, f.count())
+	}
 	for _, ref := range []*sdk.CompleteReference{prompt("nosuch"), prompt("take_next_task"), {Type: "ref/resource", URI: "parapet://pages/{page}"}} {
 		if _, err := c.Complete(t.Context(), &sdk.CompleteParams{Ref: ref, Argument: sdk.CompleteParamsArgument{Name: "task", Value: "H"}}); err == nil {
 			t.Errorf("%+v: got no error for an unknown argument", ref)
@@ -289,6 +295,27 @@ func TestWaitDecision_DefaultsToLatestRequest(t *testing.T) {
 func rawCall(t *testing.T, c *sdk.ClientSession, name, arguments string) *sdk.CallToolResult {
 	t.Helper()
 	return call(t, c, name, json.RawMessage(arguments))
+}
+
+func TestProgressToken_IsNumberOrShortString(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		token any
+		want  bool
+	}{
+		{"t", true},
+		{7.0, true},
+		{int64(7), true},
+		{"", true},
+		{nil, false},
+		{strings.Repeat("t", maxProgressToken+1), false},
+		{map[string]any{"t": 1}, false},
+		{[]any{"t"}, false},
+	} {
+		if got := isProgressToken(tc.token); got != tc.want {
+			t.Errorf("%v: got %v, want %v", tc.token, got, tc.want)
+		}
+	}
 }
 
 // TestProgress_IsSentToClientsThatAsk calls a tool that ends only after a notification.
