@@ -54,7 +54,7 @@ var kindsByField = sync.OnceValue(func() map[string]Kind {
 
 // acceptedNames lists what identifies a record of the kind besides its id. A kind that is
 // missing accepts only ids.
-func acceptedNames() map[Kind]string {
+var acceptedNames = sync.OnceValue(func() map[Kind]string {
 	return map[Kind]string{
 		KindPerson:       "email address, integration key, name or me",
 		KindProject:      "prefix or name",
@@ -66,7 +66,7 @@ func acceptedNames() map[Kind]string {
 		KindTenant:       "slug or name",
 		KindScope:        "prefix or name",
 	}
-}
+})
 
 // Names lists what identifies a record of the kind besides its id, to follow "id, ": for
 // example "prefix or name". It is empty if only an id does.
