@@ -187,7 +187,7 @@ func (c *Client) attempt(ctx context.Context, r Request, id string) (_ *Answer, 
 	case len(body) > maxAnswer:
 		return nil, false, notParapetError(res.StatusCode, id, fmt.Errorf("the response is larger than %d bytes", maxAnswer))
 	case res.StatusCode < 200 || res.StatusCode > 299:
-		return nil, false, parseErrorResponse(res, body, id, c.cfg.Clock.Now())
+		return nil, false, c.responseError(res, body, id)
 	}
 	return &Answer{Status: res.StatusCode, RequestID: id, Body: body}, true, nil
 }

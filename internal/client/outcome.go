@@ -21,6 +21,9 @@ func Retryable(f *fault.Error) bool {
 		retryable, _ := f.Details[fault.DetailRetryable].(bool)
 		return retryable
 	}
+	if SchemeErrorOf(f) != nil {
+		return false
+	}
 	return f.Code == fault.CodeUnavailable || f.Code == fault.CodeRateLimited
 }
 
@@ -31,6 +34,8 @@ func responseLost(f *fault.Error, sent bool) bool {
 	switch {
 	case f.Code == fault.CodeOutcomeUnknown:
 		return true
+	case SchemeErrorOf(f) != nil:
+		return false
 	case r == nil:
 		return sent
 	default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -127,19 +128,25 @@ func (c *Client) transportError(ctx context.Context, err error) error {
 	if errors.As(err, &urlError) {
 		err = urlError.Err
 	}
-	f := &fault.Error{Code: fault.CodeUnavailable, Message: fmt.Sprintf("Cannot reach %s: %s.", c.BaseURL(), transportReason(err))}
-	if strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "x509: ") || strings.Contains(err.Error(), "HTTP response to HTTPS client") {
+	if wrong := c.schemeError(err.Error()); wrong != nil {
+		return wrong.fault()
+	}
+	f := &fault.Error{Code: fault.CodeUnavailable, Message: fmt.Sprintf("Cannot reach %s: %s.", c.BaseURL(), c.transportReason(err))}
+	if strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "x509: ") {
 		f.Code = fault.CodeInternal
 	}
 	return f.WithCause(err)
 }
 
-func transportReason(err error) string {
+func (c *Client) transportReason(err error) string {
 	var dns *net.DNSError
 	var dial *net.OpError
 	switch {
 	case errors.As(err, &dns):
 		return "unknown host"
+	case errors.Is(err, io.EOF) && c.base.Scheme == "http":
+		// Some TLS servers close the connection when they receive plain HTTP.
+		return "the server closed the connection without a response; perhaps it expects https"
 	case errors.As(err, &dial) && dial.Err != nil:
 		return dial.Err.Error()
 	default:
