@@ -92,10 +92,11 @@ func statusCategories() []string {
 
 func hasControlCharacter(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 
-// findStatus returns the project's status with exactly this name.
+// findStatus returns the project's status with this name, in upper or lower case. The names
+// of two statuses never differ only in case.
 func findStatus(statuses []contract.Status, name string) (contract.Status, error) {
 	for _, s := range statuses {
-		if s.Name == name {
+		if strings.ToLower(s.Name) == strings.ToLower(name) { //nolint:staticcheck // EqualFold equates more names than validateStatuses
 			return s, nil
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/fault"
+	"parapet/internal/op"
 )
 
 func TestRenameStatuses_TasksFollow(t *testing.T) {
@@ -71,5 +72,25 @@ func TestRenameStatuses_TasksFollow(t *testing.T) {
 		"customStatuses": []fields{{"name": "Fresh", "category": "TODO"}, {"name": "TODO", "category": "REVIEW"}, {"name": "DONE", "category": "DONE"}}})
 	if s := status(todo); s != "Fresh TODO" {
 		t.Errorf("status after a rejected update: got %s, want Fresh TODO", s)
+	}
+}
+
+func TestStatus_NameMatchesInAnyCase(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
+	task := w.createTask(p, "Write", fields{"status": "In_Progress"})
+	updated := do[contract.Task](w, w.manager, "update-task", fields{"projectId": p.ID, "task": task.Key, "status": "in_review"})
+	if task.Status != "IN_PROGRESS" || updated.Status != "IN_REVIEW" {
+		t.Errorf("got the statuses %s and %s, want the names of the project", task.Status, updated.Status)
+	}
+	w.createTask(p, "Read", fields{"status": "IN_REVIEW"})
+	first := do[op.Page[contract.TaskSummary]](w, w.manager, "list-tasks", fields{"projectId": p.ID, "status": "in_review", "limit": 1})
+	if len(first.Items) != 1 || first.NextCursor == "" {
+		t.Fatalf("list-tasks with status in_review: got %+v, want one task and a cursor", first)
+	}
+	second := do[op.Page[contract.TaskSummary]](w, w.manager, "list-tasks", fields{"projectId": p.ID, "status": "in_review", "cursor": first.NextCursor})
+	if len(second.Items) != 1 || second.Items[0].Key != task.Key {
+		t.Errorf("next page: got %+v, want %s", second, task.Key)
 	}
 }

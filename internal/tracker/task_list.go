@@ -28,15 +28,23 @@ const taskListColumns = `t.id, t.project_id, t.number, t.title, t.status, t.stat
 // listTasks returns a page of a project's tasks in one round trip. If the page is empty,
 // another query finds the reason.
 func (s *Service) listTasks(ctx context.Context, c *executor.Call, in *contract.ListTasksIn, f authz.Filter) (*op.Page[contract.TaskSummary], error) {
-	page, err := s.readTasks(ctx, c, &taskQuery{
+	q := &taskQuery{
 		operation: contract.ListTasks.Operation, project: in.ProjectID, status: in.Status, search: in.Search, assignee: in.Assignee, epic: in.EpicID,
 		issueType: in.IssueType, priority: in.Priority, label: in.Label, dueAfter: in.DueAfter, dueBefore: in.DueBefore,
 		ready: in.Ready, review: in.Review, awaitingDecision: in.AwaitingDecision, sort: in.Sort, limit: in.Limit, cursor: in.Cursor,
-	}, f)
-	if err != nil {
-		return nil, err
 	}
-	return page, explainEmptyPage(ctx, c, in, page)
+	page, err := s.readTasks(ctx, c, q, f)
+	if err != nil || len(page.Items) > 0 {
+		return page, err
+	}
+	status, err := explainEmptyPage(ctx, c, in)
+	if err != nil || status == in.Status {
+		return page, err
+	}
+	// The name of the status has another case. The statement compares it exactly, because
+	// only that comparison uses the index.
+	q.status = status
+	return s.readTasks(ctx, c, q, f)
 }
 
 // searchAllTasks returns a page of the tasks of all projects that match the request and
@@ -88,22 +96,18 @@ func (s *Service) readTasks(ctx context.Context, c *executor.Call, q *taskQuery,
 }
 
 // explainEmptyPage returns an error for an empty page if the caller may not read tasks
-// of the project, or if the project has no status with the requested name.
-func explainEmptyPage(ctx context.Context, c *executor.Call, in *contract.ListTasksIn, page *op.Page[contract.TaskSummary]) error {
-	if len(page.Items) > 0 {
-		return nil
-	}
+// of the project, or if the project has no status with the requested name. Otherwise it
+// returns the name of the requested status as the project has it, or "".
+func explainEmptyPage(ctx context.Context, c *executor.Call, in *contract.ListTasksIn) (string, error) {
 	row, err := loadProject(ctx, c, loadProjectSQL, in.ProjectID)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if err := c.Decide(ctx, contract.PermTasksRead, row.newTaskResource(c)); err != nil {
-		return err
+	if err := c.Decide(ctx, contract.PermTasksRead, row.newTaskResource(c)); err != nil || in.Status == "" {
+		return "", err
 	}
-	if in.Status != "" {
-		_, err = findStatus(row.statuses(), in.Status)
-	}
-	return err
+	status, err := findStatus(row.statuses(), in.Status)
+	return status.Name, err
 }
 
 // readTaskPage scans by position, not by column name, because it is the most frequent
