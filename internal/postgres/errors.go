@@ -41,7 +41,7 @@ func MapError(err error, known ...Constraints) error {
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		f := fault.Unavailable(err).WithReason(ReasonTimeout)
-		f.Message = "The database did not respond in time. Try again shortly."
+		f.Message = "The request took longer than PT_REQUEST_TIMEOUT_SECONDS in the database. Try again shortly."
 		return f
 	}
 	if isUnreachable(err) {
@@ -76,7 +76,7 @@ func mapServerError(err error, pg *pgconn.PgError, known []Constraints) error {
 		return f
 	case "55P03": // lock_not_available
 		f := fault.Unavailable(err).WithReason(ReasonLocked)
-		f.Message = "Another change has locked this record. Try again shortly."
+		f.Message = "Another change has locked this record for longer than PT_LOCK_TIMEOUT_MS. Try again shortly."
 		f.RetryAfter = raceRetryDelay
 		return f
 	case "53300", "53400", "57014", "57P01", "57P02", "57P03", "57P05", "25P03", "25006":

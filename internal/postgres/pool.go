@@ -193,7 +193,7 @@ func (p *Pool) acquire(ctx context.Context, tenant string, lane admission.Lane) 
 	switch {
 	case errors.Is(err, admission.ErrFull), errors.Is(err, admission.ErrShare):
 		f := fault.Unavailable(fmt.Errorf("postgres: no connection in the %s lane: %w", lane, err)).WithReason(ReasonTenantBusy)
-		f.Message = "Too many requests of this organisation are running or waiting. Try again shortly."
+		f.Message = "Too many requests of this organisation are running or waiting (PT_TENANT_CONNS, PT_TENANT_QUEUE). Try again shortly."
 		return nil, f
 	case errors.Is(err, admission.ErrTimeout):
 		return nil, fault.Unavailable(fmt.Errorf("postgres: no connection in the %s lane: %w", lane, err))
