@@ -37,7 +37,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, s strea
 			InTerminal: isTerminal(s.in), OutTerminal: isTerminal(s.out), ErrTerminal: isTerminal(s.err),
 			Width: columns, Height: lines, ReadSecret: func(ctx context.Context) (string, error) { return readSecret(ctx, s.in) },
 		},
-		Getenv: getenv, Version: version, Clock: clock.System{}, Dir: dir,
+		Getenv: getenv, Version: version, Clock: clock.System{}, Zone: time.Local, Dir: dir,
 	}
 	done := make(chan int, 1)
 	go func() { done <- p.Run(ctx, args) }()

@@ -26,9 +26,8 @@ func newAuthCmd(inv *invocation) *cobra.Command {
 		Short: "Log in, log out and switch profiles",
 		Example: `  pt auth login --email worker@example.org
   pt auth status`,
-		Args:                       noSuchCommand,
-		SuggestionsMinimumDistance: 2,
-		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newLoginCmd(inv), newStatusCmd(inv), newLogoutCmd(inv), newSwitchCmd(inv), newRequestResetCmd(inv), newResetPasswordCmd(inv))
 	return cmd
@@ -220,9 +219,6 @@ days.`,
 		}
 		me, err := callOperation(ctx, c, identity.Me, &identity.MeIn{})
 		if err != nil {
-			if f, ok := tokenFactsOf(s.token); ok && fault.HasCode(err, fault.CodeUnauthorized) && !f.expires.IsZero() && f.expires.Before(inv.Clock.Now()) {
-				return &notLoggedInError{fmt.Sprintf("The credential from %s expired at %s.", s.tokenFrom, formatTime(f.expires))}
-			}
 			return err
 		}
 		return inv.showStatus(ctx, s, me)

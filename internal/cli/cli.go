@@ -14,10 +14,9 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"reflect"
-	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -44,6 +43,8 @@ type Program struct {
 	Getenv  func(string) string
 	Version string
 	Clock   clock.Clock
+	// Zone is the time zone of the user; nil means UTC.
+	Zone *time.Location
 	// Dir is the working directory. If it is empty, pt derives no default project from it.
 	Dir string
 }
@@ -56,6 +57,12 @@ type invocation struct {
 	// started reports whether the command line was parsed and a command runs. Errors
 	// before that are usage errors.
 	started bool
+	// credential has the settings of the last connection, for errors about its token.
+	credential settings
+	// call is the operation that the command executes, or nil.
+	call *call
+	// command is the command of the command line.
+	command *cobra.Command
 	// helpError is the error of a call for help with an unknown command.
 	helpError error
 	// outputs are the types of the output of the commands, for the completion of --fields.
@@ -95,7 +102,8 @@ func (p Program) Run(ctx context.Context, args []string) int {
 	root.SetIn(p.In)
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
+	inv.command = cmd
 	if err == nil {
 		err = inv.helpError
 	}
@@ -128,7 +136,7 @@ Log in with "pt auth login", or set PT_BASE_URL and PT_AUTH_TOKEN.`,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SuggestionsMinimumDistance = 2
+	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("pt {{.Version}}\n")
 	f := root.PersistentFlags()
 	f.BoolVar(&inv.flags.json, "json", false, "print JSON: {\"schemaVersion\":1,\"data\":…,\"nextCursor\":…}")
@@ -153,18 +161,6 @@ Log in with "pt auth login", or set PT_BASE_URL and PT_AUTH_TOKEN.`,
 		}
 	})
 	return root
-}
-
-// noSuchCommand returns an error if args name an unknown command; the error lists
-// commands with similar names.
-func noSuchCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-		return fmt.Errorf("unknown command %q; similar: %s", args[0], strings.Join(like, ", "))
-	}
-	return fmt.Errorf("unknown command %q", args[0])
 }
 
 // newHelpCmd returns pt help. Cobra's own help command prints the general help for an

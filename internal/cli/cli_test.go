@@ -38,21 +38,29 @@ func TestExitCodes(t *testing.T) {
 		{name: "403 of a proxy", reply: reply{status: 403, body: "<html>"}, code: ExitForbidden, wantErr: "came from a proxy"},
 		{name: "no credential", w: environment{env: map[string]string{"PT_AUTH_TOKEN": ""}}, code: ExitAuthentication, wantErr: "pt auth login"},
 		{name: "unknown profile", w: environment{env: map[string]string{"PT_AUTH_TOKEN": "", "PT_PROFILE": "ghost"}}, code: ExitUsage, wantErr: "ghost"},
-		{name: "unknown command", args: []string{"list-project"}, code: ExitUsage, wantErr: `unknown command "list-project"; similar: list-projects`},
+		{name: "unknown command", args: []string{"list-project"}, code: ExitUsage, wantErr: `unknown command "list-project"; did you mean list-projects?`},
 		{name: "an unknown command with --help", args: []string{"nosuch", "--help"}, code: ExitUsage, wantErr: `unknown command "nosuch"`},
 		{name: "an unknown subcommand with --help", args: []string{"auth", "nosuch", "--help"}, code: ExitUsage, wantErr: `unknown command "nosuch"`},
 		{name: "help for an unknown command", args: []string{"help", "nosuch"}, code: ExitUsage, wantErr: `unknown command "nosuch"`},
 		{name: "help for an unknown subcommand", args: []string{"help", "auth", "nosuch"}, code: ExitUsage, wantErr: `unknown command "nosuch"`},
 		{name: "unknown subcommand of auth", args: []string{"auth", "frobnicate"}, code: ExitUsage},
-		{name: "missing argument", args: []string{"find-project"}, code: ExitUsage, wantErr: "(got 0); usage: pt find-project <hint>"},
-		{name: "extra argument", args: []string{"list-projects", "A"}, code: ExitUsage, wantErr: "(got 1); usage: pt list-projects [flags]"},
-		{name: "extra argument of auth login", args: []string{"auth", "login", "me"}, code: ExitUsage, wantErr: "pt auth login [flags]"},
-		{name: "unknown flag", args: []string{"list-projects", "--nope"}, code: ExitUsage},
-		{name: "value out of range", args: []string{"list-projects", "--limit", "201"}, code: ExitUsage, wantErr: "1 to 200"},
-		{name: "value not in enum", args: []string{"list-projects", "--status", "DORMANT"}, code: ExitUsage, wantErr: "ACTIVE"},
-		{name: "missing flag", args: []string{"create-project", "--name", "x"}, code: ExitUsage, wantErr: "start"},
+		{name: "missing argument", args: []string{"find-project"}, code: ExitUsage, wantErr: "missing argument <hint>; usage: pt find-project <hint>"},
+		{name: "extra argument", args: []string{"list-projects", "A"}, code: ExitUsage, wantErr: `list-projects takes no arguments, got "A"; usage: pt list-projects`},
+		{name: "extra argument of auth login", args: []string{"auth", "login", "me"}, code: ExitUsage, wantErr: `login takes no arguments, got "me"; usage: pt auth login`},
+		{name: "unknown flag", args: []string{"list-projects", "--nope"}, code: ExitUsage, wantErr: "unknown flag --nope\nTry: pt list-projects --help"},
+		{name: "misspelled flag", args: []string{"list-projects", "--serach", "x"}, code: ExitUsage, wantErr: "unknown flag --serach; did you mean --search?"},
+		{name: "misspelled subcommand", args: []string{"auth", "logni"}, code: ExitUsage, wantErr: `unknown command "logni"; did you mean login?`},
+		{name: "noun as a command", args: []string{"tasks"}, code: ExitUsage, wantErr: "did you mean list-tasks?"},
+		{name: "name as a superfluous argument", args: []string{"create-custom-field", "A", "Crew"}, code: ExitUsage, wantErr: `too many arguments: "Crew"; give the name with --name "Crew"`},
+		{name: "title without quotes", args: []string{"create-task", "Do", "it"}, code: ExitUsage, wantErr: `quote it: pt create-task "Do it"`},
+		{name: "title twice", args: []string{"create-task", "Do it", "--title", "Do it"}, code: ExitUsage, wantErr: "give the title once"},
+		{name: "missing task", args: []string{"get-task"}, code: ExitUsage, wantErr: "missing argument <task>;"},
+		{name: "missing task that is deleted", args: []string{"delete-task", "A", "--yes"}, code: ExitUsage, wantErr: "missing argument <task>;"},
+		{name: "value out of range", args: []string{"list-projects", "--limit", "201"}, code: ExitUsage, wantErr: "--limit must be 1 to 200"},
+		{name: "value not in enum", args: []string{"list-projects", "--status", "DORMANT"}, code: ExitUsage, wantErr: `--status "DORMANT": must be one of`},
+		{name: "missing flag", args: []string{"create-project", "--name", "x"}, code: ExitUsage, wantErr: "pt: --start is required\n"},
 		{name: "invalid ID", args: []string{"get-task", "A", "A-1", "--decision-request-id", "worker"}, code: ExitUsage, wantErr: "UUID"},
-		{name: "invalid date", args: []string{"create-task", "--project", "A", "--title", "t", "--due", "tomorrow"}, code: ExitUsage, wantErr: "date"},
+		{name: "invalid date", args: []string{"create-task", "--project", "A", "--title", "t", "--due", "soon"}, code: ExitUsage, wantErr: `--due "soon": must be a date such as 2026-12-31, today`},
 		{name: "nothing to change", args: []string{"update-task", "A", "A-1"}, code: ExitUsage, wantErr: "nothing to change"},
 		{name: "no project", args: []string{"list-tasks"}, code: ExitUsage, wantErr: "PT_PROJECT"},
 		{name: "list-orgs with --org", args: []string{"list-orgs", "--org", org}, code: ExitUsage, wantErr: "--org"},
@@ -281,7 +289,7 @@ func TestAuthStatus_ReportsExpiredKey(t *testing.T) {
 	t.Parallel()
 	s := serve(t, map[string]reply{"GET /api/auth/me": errorReply(401, "UNAUTHORIZED", "The request needs a valid credential.", "")})
 	w := environment{env: map[string]string{"PT_AUTH_TOKEN": token("pt-api-key+jwt", now.AddDate(0, 0, -1))}}
-	if got := invoke(t, s, w, "auth", "status"); got.code != ExitAuthentication || !strings.Contains(got.err, "expired at 2026-11-19") {
+	if got := invoke(t, s, w, "auth", "status"); got.code != ExitAuthentication || !strings.Contains(got.err, "The credential from PT_AUTH_TOKEN expired 1 day ago, on 2026-11-19.") {
 		t.Fatalf("auth status with an expired key: got %+v, want exit %d and the expiry date", got, ExitAuthentication)
 	}
 	s = serve(t, map[string]reply{"GET /api/auth/me": okReply(meJSON(now.AddDate(0, 0, 60)))})

@@ -22,6 +22,8 @@ type call struct {
 	in reflect.Value
 	// args are the arguments, in order.
 	args []*argument
+	// subject is the flag whose value may be the only argument, or "".
+	subject string
 	// project is --project, or nil if the operation has no such flag.
 	project *argument
 	// hints are all arguments and flags that may need a lookup.
@@ -62,12 +64,17 @@ func newCall(inv *invocation, o *op.Operation, f form, path string) (*call, *cob
 	}
 	cmd := &cobra.Command{
 		Use: use, Short: firstNonEmpty(f.short, strings.TrimSuffix(o.Summary, ".")), Example: f.example,
-		Args: cobra.RangeArgs(k.minArgs(), len(k.args)), Aliases: strings.Fields(f.aliases),
+		Args: k.checkArgs, Aliases: strings.Fields(f.aliases),
 	}
 	if len(k.args) > 0 {
 		cmd.ValidArgsFunction = k.completeArgument
 	}
+	k.chooseSubject()
+	if k.subject != "" {
+		cmd.Use += " [" + k.subject + "]"
+	}
 	flags := k.bindFlags(cmd)
+	runBefore(cmd, k.completeCommandLine)
 	cmd.Long = k.long(cmd.Short)
 	if cmd.Example == "" {
 		cmd.Example = "  pt " + path + " " + strings.Join(quoteArgs(k.exampleArgs()), " ")
@@ -95,18 +102,30 @@ func (k *call) newArgument(f op.Field) *argument {
 	return a
 }
 
-// minArgs returns the minimum number of arguments.
-func (k *call) minArgs() int {
-	if k.mayOmitProject() {
+// minArgs returns the minimum number of arguments, if args are given.
+func (k *call) minArgs(args []string) int {
+	if k.mayOmitProject(args) {
 		return len(k.args) - 1
 	}
 	return len(k.args)
 }
 
 // mayOmitProject reports whether the first argument is a project that may come from
-// PT_PROJECT, a task key or the directory. Commands that delete need it explicitly.
-func (k *call) mayOmitProject() bool {
-	return len(k.args) > 0 && k.args[0].kind == hintProject && k.op.Effect != op.Destroy
+// the task key in args, PT_PROJECT or the directory. Commands that delete accept only
+// the task key.
+func (k *call) mayOmitProject(args []string) bool {
+	if len(k.args) == 0 || k.args[0].kind != hintProject {
+		return false
+	}
+	return k.op.Effect != op.Destroy || k.taskKey(args) != ""
+}
+
+// taskKey returns the first argument if it is a task key in the place of the project, or "".
+func (k *call) taskKey(args []string) string {
+	if len(args) == 0 || len(args) >= len(k.args) || k.args[1].field.Name != "task" || !keyPattern.MatchString(args[0]) {
+		return ""
+	}
+	return args[0]
 }
 
 func (k *call) long(short string) string {
@@ -129,6 +148,7 @@ func (k *call) long(short string) string {
 // input before it sends requests to resolve hints, and then asks for confirmation if the
 // command deletes.
 func (k *call) prepare(ctx context.Context, args []string) (*client.Client, error) {
+	k.inv.call = k
 	if err := k.readFlags(); err != nil {
 		return nil, err
 	}
@@ -146,7 +166,7 @@ func (k *call) prepare(ctx context.Context, args []string) (*client.Client, erro
 		return nil, err
 	}
 	if err := k.op.Validate(k.input()); err != nil {
-		return nil, usage(err)
+		return nil, k.inputError(err)
 	}
 	if k.op.Effect == op.Destroy {
 		if err := k.inv.confirmDestructive(k.yes); err != nil {
@@ -269,18 +289,14 @@ func (k *call) customText(name string) string {
 func (k *call) setArguments(args []string, s settings) error {
 	remaining := k.args
 	if len(args) < len(remaining) {
-		var key string
-		if len(args) > 0 && len(remaining) > 1 && remaining[1].field.Name == "task" {
-			key = args[0]
-		}
-		if err := k.inv.setDefaultProject(remaining[0], s, key); err != nil {
+		if err := k.inv.setDefaultProject(remaining[0], s, k.taskKey(args)); err != nil {
 			return err
 		}
 		remaining = remaining[1:]
 	}
 	for i, a := range remaining {
 		if err := k.setArgument(a, args[i]); err != nil {
-			return usagef("%s %q: %w", a.name, args[i], err)
+			return usage(invalidValue("<"+a.name+">", args[i], err))
 		}
 	}
 	switch p := k.project; {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -131,9 +130,8 @@ func familyOf(root *cobra.Command, name, group string) *cobra.Command {
 	family := commandFamilies()[name]
 	cmd := &cobra.Command{
 		Use: name, Short: family.short, Long: family.long,
-		Args:                       noSuchCommand,
-		SuggestionsMinimumDistance: 2,
-		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.GroupID = group
 	root.AddCommand(cmd)
@@ -143,29 +141,12 @@ func familyOf(root *cobra.Command, name, group string) *cobra.Command {
 // addCommand adds a command to root, or to a family. The first example of a family is that
 // of its first command.
 func addCommand(parent, cmd *cobra.Command, group string) {
-	addUsageToArgumentErrors(cmd)
+	checkArguments(cmd)
+	runAfter(cmd, requireFlags)
 	if parent.HasParent() {
 		parent.Example = firstNonEmpty(parent.Example, cmd.Example)
 	} else {
 		cmd.GroupID = group
 	}
 	parent.AddCommand(cmd)
-}
-
-// addUsageToArgumentErrors adds the usage line to the errors for a wrong number of
-// arguments, for cmd and its subcommands.
-func addUsageToArgumentErrors(cmd *cobra.Command) {
-	for _, c := range cmd.Commands() {
-		addUsageToArgumentErrors(c)
-	}
-	validate := cmd.Args
-	if validate == nil || cmd.HasSubCommands() {
-		return
-	}
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if validate(cmd, args) == nil {
-			return nil
-		}
-		return fmt.Errorf("wrong arguments (got %d); usage: %s", len(args), cmd.UseLine())
-	}
 }

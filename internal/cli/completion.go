@@ -89,7 +89,7 @@ func (k *call) completeArgument(cmd *cobra.Command, args []string, part string) 
 // record if there is a default project.
 func (k *call) nextArgument(args []string) *argument {
 	n := len(args)
-	if k.mayOmitProject() && len(k.args) > 1 {
+	if k.mayOmitProject(args) && len(k.args) > 1 {
 		isTask := k.args[1].field.Name == "task"
 		switch {
 		case isTask && (n == 0 || keyPattern.MatchString(args[0])):

@@ -91,9 +91,9 @@ func (o *waitOptions) run(ctx context.Context, args []string) error {
 	in := &tracker.WaitDecisionIn{TimeoutSeconds: int(pollTimeout / time.Second)}
 	var deadline time.Time
 	if o.timeout != "" {
-		d, err := time.ParseDuration(o.timeout)
-		if err != nil || d <= 0 {
-			return usagef("--timeout %q must be a positive duration such as 2h", o.timeout)
+		d, err := parseDuration(o.timeout, time.Second)
+		if err != nil {
+			return usage(invalidValue("--timeout", o.timeout, err))
 		}
 		deadline = o.inv.Clock.Now().Add(d)
 	}

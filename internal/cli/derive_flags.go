@@ -110,7 +110,7 @@ func (k *call) bindFlags(cmd *cobra.Command) map[string]string {
 // bindField adds the flag for a field. Its help, its allowed values and whether it is
 // required come from the declaration.
 func (k *call) bindField(cmd *cobra.Command, f op.Field, name string) {
-	value := &fieldValue{field: f, v: k.in.Field(f.Index)}
+	value := k.inv.newFieldValue(f, k.in.Field(f.Index))
 	if f.Default != "" && f.Value().Kind() == reflect.Int {
 		// Zero is outside the bounds of such a field, so the field starts with its
 		// default.

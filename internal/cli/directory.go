@@ -18,14 +18,14 @@ func (e *notBoundError) Error() string {
 	return "The directory " + e.dir + " is not bound to a project that is visible to you."
 }
 
-// setDefaultProject sets the project if the command line names none: to PT_PROJECT, the
-// prefix of the task key, or the project of the working directory.
+// setDefaultProject sets the project if the command line names none: to the prefix of the
+// task key, PT_PROJECT, or the project of the working directory.
 func (inv *invocation) setDefaultProject(a *argument, s settings, key string) error {
-	if s.project != "" {
-		return inv.setProject(a, s.project)
-	}
 	if m := keyPattern.FindStringSubmatch(key); m != nil {
 		return a.setText(m[1])
+	}
+	if s.project != "" {
+		return inv.setProject(a, s.project)
 	}
 	if inv.Dir == "" {
 		return usagef("no project; name one, or set PT_PROJECT")

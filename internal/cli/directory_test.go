@@ -94,8 +94,20 @@ func TestDefaultProject_FromUnboundDirectoryIsNotFound(t *testing.T) {
 		t.Fatalf("PT_PROJECT in an unbound directory: got %+v and requests %v, want exit %d and one request", got, s.requests, ExitDone)
 	}
 	s = serve(t, routes())
-	if got := invoke(t, s, environment{dir: createWorkTree(t, "https://example.org/a/b")}, "delete-task", "APOLLO-17", "--yes"); got.code != ExitUsage || len(s.requests) != 0 {
+	if got := invoke(t, s, environment{dir: createWorkTree(t, "https://example.org/a/b"), env: map[string]string{"PT_PROJECT": apollo}}, "delete-task", taskID, "--yes"); got.code != ExitUsage || len(s.requests) != 0 {
 		t.Fatalf("delete-task without a project: got %+v and requests %v, want exit %d and no request", got, s.requests, ExitUsage)
+	}
+}
+
+// A task key names its project, so PT_PROJECT does not apply.
+func TestTaskKey_IdentifiesProject(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"get-task", "APOLLO-17"}, {"delete-task", "APOLLO-17", "--yes"}, {"list-dependencies", "APOLLO-17"}, {"remove-dependency", "APOLLO-17", "APOLLO-3"}} {
+		s := serve(t, routes())
+		got := invoke(t, s, environment{env: map[string]string{"PT_PROJECT": taskID}}, args...)
+		if len(s.requests) == 0 || strings.Contains(strings.Join(s.requests, " "), taskID) || !strings.Contains(s.requests[0], "APOLLO") {
+			t.Errorf("%v: got %+v and requests %v, want requests for the project APOLLO", args, got, s.requests)
+		}
 	}
 }
 

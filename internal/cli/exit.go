@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -129,7 +127,7 @@ func (inv *invocation) reportError(err error, args []string) int {
 	if err == nil || errors.Is(err, errReported) || errors.Is(err, errNoAnswer) {
 		return code
 	}
-	p := newErrorReport(err, code)
+	p := inv.newErrorReport(err, code)
 	// If the command line could not be parsed, the flags are not set yet.
 	if inv.wantsJSON() || (!inv.started && slices.Contains(args, "--json")) {
 		doc, marshalErr := json.Marshal(map[string]errorReport{"error": p}, json.Deterministic(true))
@@ -155,7 +153,7 @@ func (inv *invocation) reportError(err error, args []string) int {
 }
 
 // newErrorReport returns the report for err. code is the exit code for err.
-func newErrorReport(err error, code int) errorReport {
+func (inv *invocation) newErrorReport(err error, code int) errorReport {
 	var wrong *usageError
 	var notLoggedIn *notLoggedInError
 	var notBound *notBoundError
@@ -167,7 +165,7 @@ func newErrorReport(err error, code int) errorReport {
 	case code == ExitCancelled:
 		return errorReport{Code: "CANCELLED", Message: "Cancelled."}
 	case errors.As(err, &wrong):
-		p := errorReport{Code: "USAGE", Message: wrong.Error(), Hint: "Run pt --help, or the command with --help."}
+		p := errorReport{Code: "USAGE", Message: wrong.Error(), Hint: inv.usageHint()}
 		if errors.As(err, &f) {
 			p.Message, p.Field = f.Message, f.Field
 		}
@@ -187,122 +185,17 @@ func newErrorReport(err error, code int) errorReport {
 	r := client.ResponseErrorOf(err)
 	p := errorReport{
 		Code: string(f.Code), Message: f.Message, Reason: f.Reason, Reasons: f.Reasons, Field: f.Field, Permission: f.Permission,
-		Details: f.Details, Retryable: client.Retryable(f), Hint: hint(f, r),
+		Details: f.Details, Retryable: client.Retryable(f), Hint: inv.hint(f, r),
 	}
 	if r != nil {
 		p.RequestID = r.RequestID
+	}
+	if f.Code == fault.CodeUnauthorized && (r == nil || !r.NotParapet) {
+		inv.expiredReport(&p)
 	}
 	if login := (*rejectedLoginError)(nil); errors.As(err, &login) && (r == nil || !r.NotParapet) {
 		p.Message = "The email address or the password is wrong, or the account is suspended."
 		p.Hint = "Enter both again. An administrator can check whether the account is suspended."
 	}
 	return p
-}
-
-// hint returns what the user can try after an error of the service.
-func hint(f *fault.Error, r *client.ResponseError) string {
-	if f.Code == fault.CodeOutcomeUnknown {
-		return unknownHint(f)
-	}
-	if r != nil && r.NotParapet {
-		return "Check the URL (pt auth status) and the proxies on the way; their logs may contain the request ID."
-	}
-	switch f.Code {
-	case fault.CodeUnauthorized:
-		return "Run pt auth login. The credential may be expired or revoked, or its owner may be suspended or no longer a member."
-	case fault.CodeForbidden:
-		if len(f.Reasons) > 0 {
-			return remedy(f.Reasons[0])
-		}
-		if f.Permission != "" {
-			return fmt.Sprintf("Ask an administrator for a role that grants %s; pt auth status shows yours.", f.Permission)
-		}
-		if f.Message != fault.ForbiddenTenant().Message {
-			// The message names the rule. Another organisation would not help.
-			return ""
-		}
-		return "pt list-orgs lists the organisations that you can act in; select one with --org, PT_ORG or the profile."
-	case fault.CodeNotFound:
-		return "Check the spelling, or try another organisation (--org). You get the same error for records that you may not see."
-	case fault.CodeConflict:
-		if len(f.Reasons) > 0 {
-			return remedy(f.Reasons[0])
-		}
-		return candidateHint(f.Details)
-	case fault.CodeDuplicateTask:
-		return "Check the tasks above. If yours is a different task, repeat the command with --allow-duplicate."
-	case fault.CodeUnavailable, fault.CodeRateLimited:
-		if f.RetryAfter > 0 {
-			return fmt.Sprintf("Repeat the command in %s.", f.RetryAfter.Round(time.Second))
-		}
-		return "Repeat the command later."
-	case fault.CodeValidation:
-		if len(f.Reasons) > 0 {
-			return remedy(f.Reasons[0])
-		}
-		return "Run the command with --help to see which values it accepts."
-	case fault.CodeMethodNotAllowed, fault.CodePayloadTooLarge, fault.CodeUnsupportedMedia:
-		return ""
-	default:
-		return "Report the request ID to the operator of the service."
-	}
-}
-
-// unknownHint returns how to check whether a change happened and how to repeat it
-// safely.
-func unknownHint(f *fault.Error) string {
-	key, _ := f.Details[client.DetailKey].(string)
-	switch {
-	case client.Retryable(f):
-		return "Repeat the command: with the same --idempotency-key the change takes effect only once."
-	case key != "":
-		return "Repeat the command with --idempotency-key " + key + " to see the result; the change takes effect only once. Or check the record first (pt get-…, pt list-…)."
-	default:
-		return "Check the record before you repeat the command, because it could take effect twice: pt get-…, pt list-…. If a key was issued whose token you do not have (pt list-keys), revoke it (pt revoke-key)."
-	}
-}
-
-// remedy returns the remedy from the policy, and for a missing permission also the
-// command that shows the caller's roles.
-func remedy(r fault.Reason) string {
-	if r.Code == "permission_missing" {
-		return r.Remedy + " pt auth status shows yours."
-	}
-	return r.Remedy
-}
-
-// candidateHint returns how to select one of several candidates.
-func candidateHint(details map[string]any) string {
-	list, _ := details["candidates"].([]any)
-	if len(list) == 0 {
-		return ""
-	}
-	m, _ := list[0].(map[string]any)
-	switch {
-	case m["prefix"] != nil:
-		return "Name one of them by its ID or prefix."
-	case m["id"] != nil:
-		return "Name one of them by its ID."
-	default:
-		return "" // the message says how
-	}
-}
-
-// candidates returns one line for each record in details.candidates.
-func candidates(details map[string]any) []string {
-	list, _ := details["candidates"].([]any)
-	var lines []string
-	for _, c := range list {
-		m, _ := c.(map[string]any)
-		var parts []string
-		for _, name := range []string{"key", "prefix", "name", "title", "id", "similarity"} {
-			if v, ok := m[name]; ok {
-				parts = append(parts, fmt.Sprint(v))
-			}
-		}
-		if len(parts) > 0 {
-			lines = append(lines, strings.Join(parts, "  "))
-		}
-	}
-	return lines
 }

@@ -2,10 +2,12 @@ package cli
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/pflag"
@@ -17,10 +19,25 @@ import (
 type fieldValue struct {
 	field op.Field
 	v     reflect.Value
+	// now is the current time in the time zone of the user.
+	now   func() time.Time
 	isSet bool
 }
 
 var _ pflag.Value = (*fieldValue)(nil)
+
+// newFieldValue returns the flag that sets the field v.
+func (inv *invocation) newFieldValue(f op.Field, v reflect.Value) *fieldValue {
+	return &fieldValue{field: f, v: v, now: inv.localTime}
+}
+
+// localTime returns the current time in the time zone of the user.
+func (inv *invocation) localTime() time.Time {
+	if inv.Zone == nil {
+		return inv.Clock.Now()
+	}
+	return inv.Clock.Now().In(inv.Zone)
+}
 
 // String implements pflag.Value. It returns no default value, because bind writes the
 // default into the help text.
@@ -35,6 +52,8 @@ func (f *fieldValue) Type() string {
 		return "uuid"
 	case t == reflect.TypeFor[op.Date]():
 		return "date"
+	case f.isDuration():
+		return "duration"
 	case t.Kind() == reflect.Int, t.Kind() == reflect.Int64:
 		return "n"
 	case t.Kind() == reflect.Float64:
@@ -116,6 +135,11 @@ func (f *fieldValue) scalar(v reflect.Value, text string) error {
 		v.SetString(text)
 		return nil
 	}
+	if v.Type() == reflect.TypeFor[op.Date]() && text != "" && f.now != nil {
+		date, err := parseDate(text, f.now())
+		v.SetString(string(date))
+		return err
+	}
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		if text == "" {
 			// An empty filter counts as absent.
@@ -125,18 +149,13 @@ func (f *fieldValue) scalar(v reflect.Value, text string) error {
 	}
 	switch v.Kind() {
 	case reflect.String:
-		for _, e := range f.field.Enum {
-			if strings.EqualFold(e, text) {
-				text = e
-			}
-		}
-		v.SetString(text)
+		value, err := f.enumValue(text)
+		v.SetString(value)
+		return err
 	case reflect.Int, reflect.Int64:
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return fmt.Errorf("must be an integer")
-		}
+		n, err := f.integer(text)
 		v.SetInt(n)
+		return err
 	case reflect.Float64:
 		x, err := strconv.ParseFloat(text, 64)
 		if err != nil {
@@ -153,6 +172,42 @@ func (f *fieldValue) scalar(v reflect.Value, text string) error {
 		return fmt.Errorf("no flag supports the type %s", v.Type())
 	}
 	return nil
+}
+
+// enumValue returns the allowed value that equals text in any case. A field without an enum
+// allows any text; an empty text counts as absent.
+func (f *fieldValue) enumValue(text string) (string, error) {
+	if f.field.Enum == nil || text == "" {
+		return text, nil
+	}
+	for _, e := range f.field.Enum {
+		if strings.EqualFold(e, text) {
+			return e, nil
+		}
+	}
+	return "", fmt.Errorf("must be one of %s%s", strings.Join(f.field.Enum, ", "), didYouMean(nearest(text, f.field.Enum)))
+}
+
+// isDuration reports whether the field is a number of seconds, minutes or days.
+func (f *fieldValue) isDuration() bool {
+	unit, _ := unitOfField(f.field)
+	return unit > 0 && f.field.Value().Kind() == reflect.Int
+}
+
+// integer parses an integer, or a duration in the unit of the field: 1h30m is 90 minutes.
+func (f *fieldValue) integer(text string) (int64, error) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n, nil
+	}
+	unit, name := unitOfField(f.field)
+	if unit == 0 {
+		return 0, errors.New("must be an integer")
+	}
+	d, err := parseDuration(text, unit)
+	if err != nil || d%unit != 0 {
+		return 0, fmt.Errorf("must be a number of whole %s or a duration such as 90m, 1h30m, 2h or 1d", name)
+	}
+	return int64(d / unit), nil
 }
 
 // textList is the value of a custom flag.

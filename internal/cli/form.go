@@ -35,6 +35,9 @@ type form struct {
 	// args are further fields that are arguments after the path parameters, each as
 	// "field=argument".
 	args string
+	// subject is the field whose flag may also be the only argument. Default: the required
+	// field that names the new record, such as title.
+	subject string
 	// pathFlags are the path parameters that are flags.
 	pathFlags string
 	// flags names flags whose default name does not fit, each as "field=flag". The flag "-"

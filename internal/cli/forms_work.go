@@ -22,8 +22,8 @@ func taskForms() map[string]form {
 		"get-task": {with: fetchTaskComments, example: `  pt get-task APOLLO APOLLO-17
   pt get-task APOLLO-17 --json --jq .data.description
   pt get-task APOLLO-17 --decision-request-id 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --json --jq .data.decisionRequest.answer`},
-		"create-task": {pathFlags: "projectId", example: `  pt create-task --project APOLLO --title "Write the flight plan" --due 2027-03-31
-  pt create-task --project APOLLO --title "Fix the hatch" --type BUG --priority HIGH --description - < hatch.md`},
+		"create-task": {pathFlags: "projectId", example: `  pt create-task "Write the flight plan" --project APOLLO --due friday
+  pt create-task "Fix the hatch" --project APOLLO --type BUG --priority HIGH --description - < hatch.md`},
 		"update-task": {
 			long: updateHelp + ` For example, --assignee "" unassigns the task. You can change the
 status to any status of the project.`,
@@ -37,7 +37,7 @@ status to any status of the project.`,
 			long: `Delete a task and its sub-tasks permanently. The children of an epic remain, without an
 epic. The command asks for confirmation on a terminal; without a terminal it requires
 --yes.`,
-			example: `  pt delete-task APOLLO APOLLO-17 --yes`,
+			example: `  pt delete-task APOLLO-17 --yes`,
 		},
 		"claim-next-ready": {
 			long: `Claim the first task of the ready set: assign it to you, or to the agent in --agent,
@@ -190,22 +190,23 @@ assign-issue, transition-issue or resolve-issue.`,
 
 func recordForms() map[string]form {
 	return map[string]form{
-		"list-comments": {oneOf: "task issue", example: `  pt list-comments --task APOLLO-17
+		"list-comments": {subject: "taskId", oneOf: "task issue", example: `  pt list-comments APOLLO-17
   pt list-comments --issue ISS-4 --json --jq '.data[].body'`},
-		"create-comment": {oneOf: "task issue", example: `  pt create-comment --task APOLLO-17 --body "The draft is in the repository."
+		"create-comment": {subject: "taskId", oneOf: "task issue", example: `  pt create-comment --task APOLLO-17 --body "The draft is in the repository."
   pt create-comment --issue ISS-4 --body - < answer.md`},
 		"update-comment": {example: `  pt update-comment 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --body "The draft is ready."`},
 		"delete-comment": {example: `  pt delete-comment 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --yes`},
-		"list-time-entries": {example: `  pt list-time-entries --project APOLLO --from 2027-03-01 --to 2027-03-31
-  pt list-time-entries --task APOLLO-17 --json --jq .data.totalMinutes`},
+		"list-time-entries": {subject: "taskId", example: `  pt list-time-entries --project APOLLO --from 2027-03-01 --to 2027-03-31
+  pt list-time-entries APOLLO-17 --json --jq .data.totalMinutes`},
 		"create-time-entry": {
-			long: `Record time spent on a project, a task or an issue. The default of --date is today.`,
-			example: `  pt create-time-entry --task APOLLO-17 --minutes 90 --note "First draft"
+			long:    `Record time spent on a project, a task or an issue. The default of --date is today.`,
+			subject: "taskId",
+			example: `  pt create-time-entry APOLLO-17 --minutes 1h30m --note "First draft"
   pt create-time-entry --project APOLLO --minutes 30 --date 2027-03-31 --billable`,
 			optional: "date", atMostOne: "task issue",
 			prepare: preparing(func(inv *invocation, in *tracker.CreateTimeEntryIn) error {
 				if in.Date == "" {
-					in.Date = op.Date(inv.Clock.Now().Format("2006-01-02"))
+					in.Date = op.Date(inv.localTime().Format(time.DateOnly))
 				}
 				return nil
 			}),
@@ -213,8 +214,8 @@ func recordForms() map[string]form {
 		"update-time-entry": {example: `  pt update-time-entry 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --minutes 120
   pt update-time-entry 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --billable=false`},
 		"delete-time-entry": {example: `  pt delete-time-entry 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --yes`},
-		"list-runs": {example: `  pt list-runs --project APOLLO --status FAILED
-  pt list-runs --task APOLLO-17 --json --jq '.data[].summary'`},
+		"list-runs": {subject: "taskId", example: `  pt list-runs --project APOLLO --status FAILED
+  pt list-runs APOLLO-17 --json --jq '.data[].summary'`},
 		"get-run": {example: `  pt get-run 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f`},
 	}
 }

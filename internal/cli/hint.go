@@ -15,7 +15,7 @@ import (
 // projectHelp is the last paragraph of the help of every command that takes a project.
 const projectHelp = `To name a project, use its ID, its task-key prefix, its name, or the path of a
 repository that is bound to it; to read, also a unique part of its name. If you name no project, pt uses
-PT_PROJECT, else the prefix of the task key, else the project to which the current
+the prefix of the task key, else PT_PROJECT, else the project to which the current
 directory is bound (pt bind-repo).`
 
 // hintKind is the kind of record that a hint identifies. A hint is text that is not

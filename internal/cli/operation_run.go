@@ -114,7 +114,7 @@ func (k *call) writePage(d *markdown.Doc, out reflect.Value) {
 // execute sends the request. An invalid input is a usage error and sends no request.
 func (k *call) execute(ctx context.Context, c *client.Client, out any) error {
 	if err := k.op.Validate(k.input()); err != nil {
-		return usage(err)
+		return k.inputError(err)
 	}
 	return client.Call(ctx, c, k.op, k.input(), out, k.options()...)
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +14,9 @@ import (
 
 // defaultBaseURL is the URL of a service on the local machine.
 const defaultBaseURL = "http://localhost:3000"
+
+// tokenVariable is the environment variable with the credential.
+const tokenVariable = "PT_AUTH_TOKEN" //nolint:gosec // the name of a variable
 
 // settings are the settings of a command. Flags take precedence over environment
 // variables, and those over the profile.
@@ -67,8 +69,8 @@ func (inv *invocation) settings() (settings, error) {
 // readCredential sets the token from PT_AUTH_TOKEN, else from the profile. It ignores a
 // stored credential that belongs to another URL.
 func (inv *invocation) readCredential(s *settings) error {
-	if s.token = strings.TrimSpace(inv.Getenv("PT_AUTH_TOKEN")); s.token != "" {
-		s.tokenFrom = "PT_AUTH_TOKEN"
+	if s.token = strings.TrimSpace(inv.Getenv(tokenVariable)); s.token != "" {
+		s.tokenFrom = tokenVariable
 		return nil
 	}
 	creds, err := inv.store.Credentials()
@@ -84,17 +86,14 @@ func (inv *invocation) readCredential(s *settings) error {
 	return nil
 }
 
-// parseTimeout parses a duration or an integer number of seconds. The empty text is the
-// default timeout.
+// parseTimeout parses a time limit: a duration or a number of seconds. The empty text is
+// the default timeout.
 func parseTimeout(value string) (time.Duration, error) {
 	if value == "" {
 		return client.DefaultTimeout, nil
 	}
-	d, err := time.ParseDuration(value)
-	if n, parseErr := strconv.Atoi(value); parseErr == nil {
-		d, err = time.Duration(n)*time.Second, nil
-	}
-	if err != nil || d <= 0 || d > 24*time.Hour {
+	d, err := parseDuration(value, time.Second)
+	if err != nil || d > 24*time.Hour {
 		return 0, usagef("time limit %q must be a duration of at most 24h, such as 10s", value)
 	}
 	return d, nil
@@ -155,6 +154,7 @@ func (inv *invocation) connectWith(s settings) (*client.Client, error) {
 
 // dial returns a client with these settings, with or without a credential.
 func (inv *invocation) dial(s settings) (*client.Client, error) {
+	inv.credential = s
 	cfg := client.Config{
 		BaseURL: s.baseURL, Token: s.token, ActAsOrg: s.org, Timeout: s.timeout,
 		UserAgent: "pt/" + inv.Version, Clock: inv.Clock,

@@ -113,13 +113,13 @@ exits with code 5.
 
 If you name no project, pt uses the first of these:
 
-  1. PT_PROJECT, or the profile's project
-  2. the prefix of the task's key: pt get-task APOLLO-17
+  1. the prefix of the task's key: pt get-task APOLLO-17
+  2. PT_PROJECT, or the profile's project
   3. the project to which the current directory is bound: by the URL of its git
      remote, else by its absolute path; the longest binding applies
 
-pt bind-repo binds a directory. Commands that delete need an explicit project: they
-use neither PT_PROJECT nor the directory. pt never sends credentials in the URL of a
+pt bind-repo binds a directory. Commands that delete need an explicit project or the
+key of a task: they use neither PT_PROJECT nor the directory. pt never sends credentials in the URL of a
 remote.`
 
 const formattingTopic = `pt prints Markdown: plain and reproducible in a pipe, formatted to the width of a
