@@ -49,14 +49,15 @@ test_work_precedence[note] if {
 	_denies_with(verdict, pair.first)
 }
 
-# Pairs each cause with itself and with the next one.
+# Pairs each cause with itself and with the next one. The note contains the number of the
+# chain, because a rule can have several chains with the same reasons.
 _pairs(name) := {note: {"rule": chain.rule, "first": first, "later": later} |
-	some chain in data.tables.precedence.chains
+	some n, chain in data.tables.precedence.chains
 	chain.package == name
 	some i, first in chain.causes
 	some j, later in chain.causes
 	(j - i) in {0, 1}
-	note := sprintf("%s: %s (%d) with %s (%d)", [chain.rule, first.reason, i, later.reason, j])
+	note := sprintf("%s (chain %d): %s (%d) with %s (%d)", [chain.rule, n, first.reason, i, later.reason, j])
 }
 
 _request(name, pair) := json.patch(json.patch(_base(name), pair.later.patch), pair.first.patch)
