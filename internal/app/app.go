@@ -172,7 +172,8 @@ func (a *App) buildModules(ctx context.Context, tokens *token.Keyring) ([]op.Bou
 	trackerPool := a.pools.byRole[postgres.RoleTracker]
 	names := []executor.Names{identity.Names(a.pools.byRole[postgres.RoleIdentity]), tracker.Names(trackerPool)}
 	a.identity, err = identity.New(identity.Deps{
-		Pool: a.pools.byRole[postgres.RoleIdentity],
+		Operations: a.Operations,
+		Pool:       a.pools.byRole[postgres.RoleIdentity],
 		// The tenant of a login is not known yet, so all logins share one account.
 		Auth:     a.pools.byRole[postgres.RoleAuth].ChargedTo("login"),
 		Executor: a.newExecutor(contractidentity.Module, a.pools.byRole[postgres.RoleIdentity], nil, names), Policies: a.engine, Tokens: tokens, Passwords: hasher,

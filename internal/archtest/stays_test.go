@@ -86,6 +86,13 @@ var stays = []stay{
 		},
 	},
 	{
+		what:   "Whose decisions can be explained to others",
+		reason: "Validation: the authority of a service principal depends on its key, which an explanation does not have. Who may ask is decided before.",
+		places: []string{
+			"internal/identity/explanation.go decideExplanation: u.PrincipalKind == contract.KindService",
+		},
+	},
+	{
 		what:   "Rank of a search result",
 		reason: "Not a clearance rank: it says how well a text matches.",
 		places: []string{

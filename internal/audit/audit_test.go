@@ -97,7 +97,7 @@ func TestAppend_AcceptsAnyClassification(t *testing.T) {
 	if r := verify(t, db); len(r.Problems) > 0 || r.Entries != int64(2*len(tiers)) {
 		t.Fatalf("Verify: got %+v, want %d entries and no problem", r, 2*len(tiers))
 	}
-	lines, _, err := audit.List(t.Context(), pool.Read(string(tenant), nil), tenant, "true", nil, "", 100)
+	lines, _, err := audit.List(t.Context(), pool.Read(string(tenant), nil), tenant, "true", nil, audit.Page{Limit: 100})
 	if err != nil || len(lines) != 2*len(tiers) {
 		t.Fatalf("List: got %d lines, %v, want %d", len(lines), err, 2*len(tiers))
 	}
@@ -391,7 +391,7 @@ func TestList_FiltersAndPages(t *testing.T) {
 	var got []string
 	cursor := ""
 	for range 10 {
-		lines, next, err := audit.List(t.Context(), pool.Read(string(ownTenant), nil), ownTenant, where, args, cursor, 5)
+		lines, next, err := audit.List(t.Context(), pool.Read(string(ownTenant), nil), ownTenant, where, args, audit.Page{Cursor: cursor, Limit: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -407,11 +407,38 @@ func TestList_FiltersAndPages(t *testing.T) {
 		t.Errorf("List: got %v, want %v", got, want)
 	}
 	for _, bad := range []string{"x", "AAAA", cursor + "A", strings.Repeat("A", 5000)} {
-		if _, _, err := audit.List(t.Context(), pool.Read(string(ownTenant), nil), ownTenant, "true", nil, bad, 5); !fault.HasCode(err, fault.CodeValidation) {
+		if _, _, err := audit.List(t.Context(), pool.Read(string(ownTenant), nil), ownTenant, "true", nil, audit.Page{Cursor: bad, Limit: 5}); !fault.HasCode(err, fault.CodeValidation) {
 			t.Errorf("List with cursor %.20q: got %v, want VALIDATION", bad, err)
 		}
 	}
-	if _, _, err := audit.List(t.Context(), pool.Read(string(other), nil), other, "true", nil, cursor, 5); !fault.HasCode(err, fault.CodeValidation) {
+	if _, _, err := audit.List(t.Context(), pool.Read(string(other), nil), other, "true", nil, audit.Page{Cursor: cursor, Limit: 5}); !fault.HasCode(err, fault.CodeValidation) {
 		t.Errorf("List with a cursor of another tenant: got %v, want VALIDATION", err)
+	}
+	// After an entry, oldest first.
+	for _, after := range []int{0, 7, 25, 1000} {
+		var seqs, want []int64
+		for seq := int64(after) + 1; seq <= 25; seq++ {
+			want = append(want, seq)
+		}
+		page := audit.Page{After: &after, Limit: 5}
+		for {
+			lines, next, err := audit.List(t.Context(), pool.Read(string(ownTenant), nil), ownTenant, "true", nil, page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range lines {
+				seqs = append(seqs, l.Seq)
+			}
+			if page.Cursor = next; next == "" {
+				break
+			}
+		}
+		if !reflect.DeepEqual(seqs, want) {
+			t.Errorf("List after %d: got %v, want %v", after, seqs, want)
+		}
+	}
+	after := 1
+	if _, _, err := audit.List(t.Context(), pool.Read(string(ownTenant), nil), ownTenant, "true", nil, audit.Page{Cursor: cursor, After: &after, Limit: 5}); !fault.HasCode(err, fault.CodeValidation) {
+		t.Errorf("List with a cursor of the other order: got %v, want VALIDATION", err)
 	}
 }

@@ -17,7 +17,7 @@ func FuzzCursor(f *testing.F) {
 	}
 	f.Add(op.NewCursor(cursorName, "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e40", "1"))
 	f.Fuzz(func(t *testing.T, text string) {
-		seq, err := readCursor(tenant, text)
+		seq, err := readCursor(tenant, cursorName, text, 1)
 		if err != nil {
 			if e := fault.From(err); e.Code != fault.CodeValidation || e.Field != "cursor" {
 				t.Fatalf("readCursor(%q): got %v, want VALIDATION of cursor", text, err)
@@ -27,7 +27,7 @@ func FuzzCursor(f *testing.F) {
 		if seq < 1 {
 			t.Fatalf("readCursor(%q): got %d", text, seq)
 		}
-		if again, err := readCursor(tenant, op.NewCursor(cursorName, tenant, strconv.FormatInt(seq, 10))); text != "" && (err != nil || again != seq) {
+		if again, err := readCursor(tenant, cursorName, op.NewCursor(cursorName, tenant, strconv.FormatInt(seq, 10)), 1); text != "" && (err != nil || again != seq) {
 			t.Fatalf("readCursor(%q): got %d, and of its cursor %d, %v", text, seq, again, err)
 		}
 	})

@@ -24,6 +24,14 @@ var inputKeys = struct {
 	read:           ast.StringTerm("read"), write: ast.StringTerm("write"), null: ast.NullTerm(),
 }
 
+type unloggedKey struct{}
+
+// Unlogged returns a context in which Decide adds nothing to the decision log, for
+// decisions about requests that nobody made.
+func Unlogged(ctx context.Context) context.Context {
+	return context.WithValue(ctx, unloggedKey{}, true)
+}
+
 // Decide decides about one request for a record. If the evaluation fails, the decision is a
 // denial with a reason ENGINE_…, and the error is not nil.
 func (e *Engine) Decide(ctx context.Context, in Input) (Decision, error) {
@@ -36,7 +44,9 @@ func (e *Engine) Decide(ctx context.Context, in Input) (Decision, error) {
 		decision.Explained = v.set.explain(decision.Reasons)
 	}
 	e.counts.countDecision(decision.Allow)
-	e.logDecision(v.set, &in, &decision)
+	if ctx.Value(unloggedKey{}) == nil {
+		e.logDecision(v.set, &in, &decision)
+	}
 	if failed != nil {
 		e.counts.failed(failed.reason)
 		e.logger.ErrorContext(ctx, "evaluation of a decision failed", "reason", failed.reason,

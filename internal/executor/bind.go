@@ -34,13 +34,16 @@ func Handle[In, Out, R any](m *Module, o op.Op[In, Out], h Handler[In, Out, R]) 
 		if err := c.Decide(ctx, o.Permission, resource); err != nil {
 			return nil, err
 		}
+		if explanationFrom(ctx) != nil {
+			return nil, errExplained
+		}
 		c.decidedResource = &resource
 		return h.Do(ctx, c, in, r)
 	}
 	if !o.Effect.Changes() {
-		return bind(m, o, (*Call).requirePermission, do)
+		return bindExplainable(m, o, (*Call).requirePermission, do)
 	}
-	return bind(m, o, (*Call).requirePermission, func(ctx context.Context, c *Call, in *In) (*Out, error) {
+	return bindExplainable(m, o, (*Call).requirePermission, func(ctx context.Context, c *Call, in *In) (*Out, error) {
 		return runIdempotent(ctx, c, in, do, h.reauthorize)
 	})
 }
@@ -115,6 +118,9 @@ func CustomDecision[In, Out any](m *Module, o op.Op[In, Out], do func(ctx contex
 func Public[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Context, in *In) (*Out, error)) op.Bound {
 	m.requireAccess(o.Operation, op.Public)
 	return op.Bound{Operation: o.Operation, Call: func(ctx context.Context, in any) (any, error) {
+		if explanationFrom(ctx) != nil {
+			return nil, notExplainable(o.Operation)
+		}
 		typed, ok := in.(*In)
 		if !ok {
 			return nil, fmt.Errorf("executor: %s was called with %T", o.Name, in)
@@ -140,9 +146,22 @@ func (m *Module) requireAccess(o *op.Operation, access op.Access) {
 	}
 }
 
-// bind adds the executor's work to an operation and erases its types. The guard, if
-// there is one, runs first, even before a stored response is looked up.
+// bind binds an operation whose decision cannot be explained.
 func bind[In, Out any](m *Module, o op.Op[In, Out], guard func(*Call, context.Context) error, do func(ctx context.Context, c *Call, in *In) (*Out, error)) op.Bound {
+	b := bindExplainable(m, o, guard, do)
+	call := b.Call
+	b.Call = func(ctx context.Context, in any) (any, error) {
+		if explanationFrom(ctx) != nil {
+			return nil, notExplainable(o.Operation)
+		}
+		return call(ctx, in)
+	}
+	return b
+}
+
+// bindExplainable adds the executor's work to an operation and erases its types. The guard, if
+// there is one, runs first, even before a stored response is looked up.
+func bindExplainable[In, Out any](m *Module, o op.Op[In, Out], guard func(*Call, context.Context) error, do func(ctx context.Context, c *Call, in *In) (*Out, error)) op.Bound {
 	return op.Bound{Operation: o.Operation, Call: func(ctx context.Context, in any) (any, error) {
 		typed, ok := in.(*In)
 		if !ok {
@@ -157,7 +176,7 @@ func bind[In, Out any](m *Module, o op.Op[In, Out], guard func(*Call, context.Co
 		}
 		prepare := func(ctx context.Context, c *Call) error {
 			c.input, c.sent = typed, sent
-			if guard != nil {
+			if e := explanationFrom(ctx); guard != nil && (e == nil || !e.skipGuard) {
 				if err := guard(c, ctx); err != nil {
 					return err
 				}

@@ -322,6 +322,9 @@ func (c *Call) Decide(ctx context.Context, permission string, r authz.Resource) 
 		Permission: permission, Effect: c.effect(), Module: c.module.cfg.Module,
 		Actor: c.Actor.Subject, Resource: r, RequestID: op.RequestID(ctx),
 	})
+	if e := explanationFrom(ctx); e != nil {
+		e.record(r, d)
+	}
 	switch {
 	case err == nil && d.Allow:
 		c.rememberDelegator(d.OnBehalfOf, permission)

@@ -27,6 +27,7 @@ func (s *Service) recordOperations() []op.Bound {
 		executor.Handle(s.executor, contract.GetDecision, executor.Handler[contract.DecisionIn, contract.Decision, struct{}]{
 			Load: loadDecisionLog[contract.DecisionIn], Do: s.getDecision,
 		}),
+		executor.Authenticated(s.executor, contract.ExplainDecision, s.explainDecision),
 		executor.List(s.executor, contract.ListEvents, eventColumns, listEvents),
 		executor.Handle(s.executor, contract.ListNotifications, executor.Handler[contract.ListNotificationsIn, op.Page[contract.Notification], struct{}]{
 			Load: loadNotificationFeed[contract.ListNotificationsIn], Do: listNotifications,
@@ -73,7 +74,7 @@ func listAuditEntries(ctx context.Context, c *executor.Call, in *contract.ListAu
 		"correlation": in.CorrelationID, "credential": in.CredentialID, "from": from, "until": until,
 	}
 	f.AddTo(args)
-	lines, next, err := audit.List(ctx, c.DB, c.Tenant, auditWhereSQL+f.SQL(), args, in.Cursor, in.Limit)
+	lines, next, err := audit.List(ctx, c.DB, c.Tenant, auditWhereSQL+f.SQL(), args, audit.Page{Cursor: in.Cursor, After: in.After, Limit: in.Limit})
 	if err != nil {
 		return nil, err
 	}

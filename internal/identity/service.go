@@ -63,6 +63,8 @@ type Deps struct {
 	Throttle Throttle
 	// Delegations reads the delegations that an account received.
 	Delegations trackercontract.Delegations
+	// Operations returns the operations of all modules, for explain-decision.
+	Operations func() []op.Bound
 	// Mail sends reset links; nil disables password resets.
 	Mail mail.Sender
 	// PublicURL is the public address of the service, without a trailing slash. Reset links

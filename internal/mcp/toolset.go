@@ -79,6 +79,7 @@ var pathToolsets = []struct{ part, toolset string }{
 	{"/api/projects", "projects"},
 	{"/api/auth", "account"},
 	{"/api/audit", "audit"},
+	{"/api/explain-decision", "audit"},
 	{"/api/decisions", "audit"},
 	{"/api/events", "audit"},
 	{"/api/notifications", "audit"},

@@ -15,7 +15,7 @@ var tags = []tag{
 	{"account", "The calling user: profile, permissions, organisations and start page.", []string{"/api/auth/me", "/api/auth/permissions", "/api/auth/organisations", "/api/workspace", "/api/inbox"}},
 	{"agent-runs", "The runs of agents that were assigned to a task, with their outcome and score.", []string{"/api/runs"}},
 	{"api-keys", "API keys of people and of service principals.", []string{"/api/auth/api-keys"}},
-	{"audit", "The audit log, the decision log of the policies, and the events of the tenant.", []string{"/api/audit", "/api/decisions", "/api/events"}},
+	{"audit", "The audit log, the decision log of the policies, and the events of the tenant.", []string{"/api/audit", "/api/decisions", "/api/explain-decision", "/api/events"}},
 	{"comments", "Comments on tasks and issues.", []string{"/api/comments"}},
 	{"custom-fields", "Fields that a project defines for its tasks, and their values.", []string{"/api/projects/{projectId}/custom-fields", "/api/projects/{projectId}/tasks/{task}/custom-fields"}},
 	{"decision-requests", "Questions about a task that a person answers.", []string{"/api/projects/{projectId}/tasks/{task}/decision-requests"}},

@@ -234,6 +234,19 @@ func (c *Checker) Refresh(ctx context.Context, p *Principal, live LiveState) (*P
 	return c.loadPrincipal(ctx, p.claims, record, p.Tenant, &live)
 }
 
+// noTenant is the tenant of claims without a credential. A subject with such claims has
+// the authority that the records of the target tenant give it, as in a request with
+// x-act-as-org.
+const noTenant = "00000000-0000-0000-0000-000000000000"
+
+// ForUser returns the principal of a person or an agent with the authority that the
+// records of the tenant give it. It has no credential and serves explanations only. A
+// service principal has no authority without its key.
+func (c *Checker) ForUser(ctx context.Context, tenant, user op.UUID, kind string) (*Principal, error) {
+	claims := token.Claims{Kind: token.Session, Subject: user, Tenant: noTenant}
+	return c.loadPrincipal(ctx, claims, credentialRecord{PrincipalKind: kind}, tenant, nil)
+}
+
 // loadPrincipal returns the principal for one target tenant. It uses the cached one if it
 // was built with the current policies and with the given state; nil accepts any state.
 // A caller that passes nil may get outdated delegations. They grant permissions of the

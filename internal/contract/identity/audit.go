@@ -41,6 +41,7 @@ type ListAuditEntriesIn struct {
 	CredentialID  op.UUID `query:"credentialId" doc:"Only entries made with this credential: a session's id or an API key's jti."`
 	From          string  `query:"from" format:"date-time" doc:"Only entries at or after this time."`
 	Until         string  `query:"until" format:"date-time" doc:"Only entries before this time."`
+	After         *int    `query:"after" minimum:"0" doc:"Only entries after the one with this seq, oldest first. To follow the log, repeat the request with the seq of the last entry."`
 	Limit         int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"Maximum number of items to return."`
 	Cursor        string  `query:"cursor" maxLength:"1024" doc:"The nextCursor of the previous page; omit it for the first page."`
 }
@@ -49,7 +50,7 @@ type ListAuditEntriesIn struct {
 var ListAuditEntries = op.New[ListAuditEntriesIn, op.Page[AuditEntry]](op.Spec{
 	Name: "list-audit-entries", Module: Module, Method: "GET", Path: "/api/audit/entries", Permission: "audit.read", Grant: "audit.read.own", Effect: op.Read,
 	Summary: "List audit entries",
-	Description: "Returns the entries that the caller's scopes allow, newest first. audit.read.own, .organisation and .tenant cover entries whose classification " +
+	Description: "Returns the entries that the caller's scopes allow, newest first, or oldest first with after. audit.read.own, .organisation and .tenant cover entries whose classification " +
 		"is absent or UNCLASSIFIED; audit.read.classified covers all entries.",
 })
 

@@ -34,7 +34,7 @@ func DirectoryOperations() []*op.Operation {
 		ListRoles.Operation, CreateRole.Operation, GetRole.Operation, UpdateRole.Operation, DeleteRole.Operation,
 		GrantPermission.Operation, RevokePermission.Operation,
 		ListAssignments.Operation, AssignRole.Operation, UnassignRole.Operation, ListPermissions.Operation,
-		ListAuditEntries.Operation, ListDecisions.Operation, GetDecision.Operation,
+		ListAuditEntries.Operation, ListDecisions.Operation, GetDecision.Operation, ExplainDecision.Operation,
 		ListEvents.Operation, ListNotifications.Operation, MarkNotificationRead.Operation,
 	}
 }

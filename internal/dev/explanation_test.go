@@ -1,0 +1,120 @@
+package dev
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// TestExplainDecision_AgreesWithOperation compares the explanation, for the caller and for
+// another user, with the status of the real request.
+func TestExplainDecision_AgreesWithOperation(t *testing.T) {
+	t.Parallel()
+	s := &stage{Dev: startDev(t), t: t}
+	admin, auditor := s.loginAs("admin@acme.example"), s.loginAs("auditor@acme.example")
+	type record struct{ key, project, issue string }
+	var records []record
+	for prefix, classification := range map[string]string{"QUAY": "UNCLASSIFIED", "VAULT": "CONFIDENTIAL", "DEEP": "SECRET"} {
+		s.want(201, "", "POST", "/api/projects", admin, body{"name": prefix + " project", "prefix": prefix, "issuePrefix": prefix + "I", "startDate": "2027-01-01", "classification": classification})
+		s.want(201, "", "POST", "/api/projects/"+prefix+"/tasks", admin, body{"title": "Task"})
+		s.want(201, "", "POST", "/api/issues", admin, body{"projectId": prefix, "title": "Issue"})
+		records = append(records, record{key: prefix + "-1", project: prefix, issue: prefix + "I-1"})
+	}
+	records = append(records, record{key: "QUAY-99", project: "QUAY", issue: "QUAYI-99"})
+
+	type explained struct {
+		Allow, Hidden bool
+		Permission    string
+		Reasons       []struct{ Code, Message string }
+	}
+	explain := func(token, operation, of, user string) (answer, explained) {
+		q := url.Values{"operation": {operation}}
+		if of != "" {
+			q.Set("record", of)
+		}
+		if user != "" {
+			q.Set("userId", user)
+		}
+		a := s.do("GET", "/api/explain-decision?"+q.Encode(), token, nil)
+		if a.Code != 200 {
+			return a, explained{}
+		}
+		return a, decode[explained](t, a)
+	}
+	compared := map[bool]int{}
+	for _, user := range []string{"project-manager", "member", "reviewer", "guest", "agent-role", "platform-admin", "auditor"} {
+		address := user + "@acme.example"
+		token := s.loginAs(address)
+		for _, r := range records {
+			task := "/api/projects/" + r.project + "/tasks/" + r.key
+			for _, o := range []struct {
+				name, of, method, path string
+				body                   any
+			}{
+				{"get-task", r.key, "GET", task, nil},
+				{"update-task", r.key, "PATCH", task, body{}},
+				{"list-dependencies", r.key, "GET", task + "/dependencies", nil},
+				{"get-project", r.project, "GET", "/api/projects/" + r.project, nil},
+				{"update-project", r.project, "PATCH", "/api/projects/" + r.project, body{}},
+				{"get-issue", r.issue, "GET", "/api/issues/" + r.issue, nil},
+				{"update-issue", r.issue, "PATCH", "/api/issues/" + r.issue, body{}},
+			} {
+				real := s.do(o.method, o.path, token, o.body)
+				isAllowed := real.Code != 403 && real.Code != 404
+				own, e := explain(token, o.name, o.of, "")
+				switch {
+				case real.Code == 404 && (own.Code != 404 || own.Error.Message != real.Error.Message):
+					t.Errorf("%s of %s for %s itself: got %d %q, want the 404 of the operation, %q", o.name, o.of, user, own.Code, own.Error.Message, real.Error.Message)
+				case real.Code != 404 && (own.Code != 200 || e.Allow != isAllowed):
+					t.Errorf("%s of %s for %s itself: got %d %+v, want allow %t, because the operation answers %d", o.name, o.of, user, own.Code, e, isAllowed, real.Code)
+				}
+				if strings.HasSuffix(r.key, "-99") && o.of != r.project {
+					continue // the administrator gets 404 as well; see below
+				}
+				other, e := explain(admin, o.name, o.of, address)
+				compared[isAllowed]++
+				if other.Code != 200 || e.Allow != isAllowed || e.Hidden != (real.Code == 404) || e.Permission == "" {
+					t.Errorf("%s of %s for %s: got %d %+v, want allow %t, because the operation answers %d", o.name, o.of, user, other.Code, e, isAllowed, real.Code)
+				}
+				if real.Code == 403 && (len(e.Reasons) == 0 || e.Reasons[0].Message != real.Error.Message) {
+					t.Errorf("%s of %s for %s: got the reasons %+v, want %q", o.name, o.of, user, e.Reasons, real.Error.Message)
+				}
+			}
+		}
+	}
+	if compared[true] < 20 || compared[false] < 20 {
+		t.Errorf("compared %d allowed and %d denied operations, want at least 20 of each", compared[true], compared[false])
+	}
+
+	// An auditor learns nothing about a record above its own clearance.
+	hidden, _ := explain(auditor, "update-task", "DEEP-1", "admin@acme.example")
+	missing, _ := explain(auditor, "update-task", "GHOST-1", "admin@acme.example")
+	if hidden.Code != 404 || missing.Code != 404 || hidden.Error.Message != missing.Error.Message {
+		t.Errorf("hidden record: got %d %q, want the 404 of a missing one, %d %q", hidden.Code, hidden.Error.Message, missing.Code, missing.Error.Message)
+	}
+	member := s.loginAs("member@acme.example")
+	for _, c := range []struct {
+		token, operation, of, user string
+		code                       int
+		want                       string
+	}{
+		{member, "update-task", "QUAY-1", "guest@acme.example", 403, "decision_log.read"},
+		{admin, "update-task", "QUAY-1", "member@globex.example", 400, "userId"},
+		{admin, "update-task", "QUAY-1", "multi-llm-review", 400, "service principal"},
+		{admin, "list-tasks", "QUAY", "", 400, "cannot be explained"},
+		{admin, "login", "", "", 400, "cannot be explained"},
+		{admin, "issue-key", "", "", 400, "cannot be explained"},
+		{admin, "revoke-permission", "tasks.read", "", 400, "more than one record"},
+		{admin, "update-task", "", "", 400, "record is required"},
+		{admin, "paint-task", "QUAY-1", "", 400, "no operation"},
+	} {
+		if a, _ := explain(c.token, c.operation, c.of, c.user); a.Code != c.code || !strings.Contains(string(a.Body), c.want) {
+			t.Errorf("explain %s of %s for %q: got %d %s, want %d with %q", c.operation, c.of, c.user, a.Code, a.Body, c.code, c.want)
+		}
+	}
+	// Nothing was deleted.
+	if _, e := explain(admin, "delete-task", "QUAY-1", ""); !e.Allow {
+		t.Error("delete-task: got not allowed for the administrator, want allowed")
+	}
+	s.want(200, "Task", "GET", "/api/projects/QUAY/tasks/QUAY-1", admin, nil)
+}

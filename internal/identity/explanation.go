@@ -1,0 +1,137 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/executor"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+)
+
+// explainDecision explains what the policies decide about an operation on a record, for
+// the caller or for another user.
+func (s *Service) explainDecision(ctx context.Context, c *executor.Call, in *contract.ExplainDecisionIn) (*contract.Explanation, error) {
+	out := &contract.Explanation{Operation: in.Operation, UserID: c.Actor.UserID, Reasons: []contract.ExplanationReason{}}
+	var other *executor.ExplainedUser
+	if in.UserID != "" && in.UserID != c.Actor.UserID {
+		u, err := decideExplanation(ctx, c, in.UserID)
+		if err != nil {
+			return nil, err
+		}
+		other, out.UserID = &executor.ExplainedUser{ID: u.ID, Kind: u.PrincipalKind}, u.ID
+	}
+	operations := s.deps.Operations()
+	i := slices.IndexFunc(operations, func(b op.Bound) bool { return b.Name == in.Operation })
+	if i < 0 {
+		return nil, fault.Validation("operation", fmt.Sprintf("There is no operation %q. Use the name of a pt command or of an operation in /openapi.json, such as update-task.", in.Operation))
+	}
+	b := operations[i]
+	input, err := explainedInput(b.Operation, in)
+	if err != nil {
+		return nil, err
+	}
+	e, err := c.Explain(ctx, b, input, other)
+	if err != nil {
+		return nil, err
+	}
+	if other == nil && e.Fault != nil && e.Fault.Code == fault.CodeNotFound {
+		return nil, e.Fault
+	}
+	fillExplanation(out, b.Operation, &e)
+	return out, nil
+}
+
+// decideExplanation decides whether the caller may ask about a user, and returns the user.
+func decideExplanation(ctx context.Context, c *executor.Call, user op.UUID) (contract.User, error) {
+	if err := c.Decide(ctx, contract.ListDecisions.Permission, tenantResource(c, "decision log")); err != nil {
+		return contract.User{}, err
+	}
+	u, resource, err := loadUser(ctx, c, user, false)
+	if err == nil {
+		err = c.Decide(ctx, contract.GetUser.Permission, resource)
+	}
+	if err == nil && u.PrincipalKind == contract.KindService {
+		err = fault.Validation("userId", "The user is a service principal, whose authority depends on its key. Use the key to ask about itself.")
+	}
+	return u, err
+}
+
+func fillExplanation(out *contract.Explanation, o *op.Operation, e *executor.Explanation) {
+	out.Permission, out.Allow, out.Revision = o.Grant, e.Fault == nil, e.Decision.Revision
+	if b := e.Decision.OnBehalfOf; b != nil {
+		out.OnBehalfOf, out.DelegationID = op.UUID(b.Delegator), op.UUID(b.Delegation)
+	}
+	if e.Fault == nil {
+		out.ResourceType, out.ResourceID = e.Resource.Type, e.Resource.ID
+		return
+	}
+	out.Hidden = e.Fault.Code == fault.CodeNotFound
+	if out.Hidden {
+		return
+	}
+	out.ResourceType, out.ResourceID = e.Resource.Type, e.Resource.ID
+	for _, r := range e.Fault.Reasons {
+		out.Reasons = append(out.Reasons, contract.ExplanationReason{Code: r.Code, Message: r.Message, Remedy: r.Remedy})
+	}
+	if len(out.Reasons) == 0 {
+		out.Reasons = append(out.Reasons, contract.ExplanationReason{Code: string(e.Fault.Code), Message: e.Fault.Message})
+	}
+}
+
+// taskKey matches the key of a task, which starts with the prefix of its project.
+var taskKey = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9]{1,9})-[0-9]{1,12}$`)
+
+// explainedInput returns an input of the operation that names only the record: in the path
+// parameter task, or else in the last path parameter, or else in the first id of the body.
+// The parameter projectId is the given project, or the prefix of the task key.
+func explainedInput(o *op.Operation, in *contract.ExplainDecisionIn) (any, error) {
+	input := reflect.New(o.In)
+	parts := o.PathParts()
+	target := ""
+	switch {
+	case slices.Contains(parts, "task"):
+		target = "task"
+	case len(parts) > 0:
+		target = parts[len(parts)-1]
+	default:
+		for _, f := range o.Fields {
+			if f.Type == reflect.TypeFor[op.UUID]() {
+				target = f.Name
+				break
+			}
+		}
+	}
+	values := map[string]string{target: in.Record}
+	if target != "projectId" {
+		values["projectId"] = string(in.ProjectID)
+		if m := taskKey.FindStringSubmatch(in.Record); m != nil && in.ProjectID == "" && target == "task" {
+			values["projectId"] = m[1]
+		}
+	}
+	switch {
+	case target == "" && in.Record != "":
+		return nil, fault.Validation("record", "Omit record: "+o.Name+" is not about one record.")
+	case len(parts) > 0 && in.Record == "":
+		return nil, fault.Validation("record", "The parameter record is required for "+o.Name+".")
+	}
+	for _, f := range o.Fields {
+		value, isSet := values[f.Name]
+		switch {
+		case f.Source == op.FromPath && f.Name == "projectId" && value == "":
+			return nil, fault.Validation("projectId", "The parameter projectId is required, because the record is not a task key such as HW-3.")
+		case f.Source == op.FromPath && !isSet && target != "task":
+			return nil, fault.Validation("operation", "The decision about "+o.Name+" cannot be explained, because it is about more than one record.")
+		case isSet && value != "" && f.Type.Kind() == reflect.String:
+			if id, err := op.ParseUUID(value); err == nil {
+				value = string(id)
+			}
+			input.Elem().Field(f.Index).SetString(value)
+		}
+	}
+	return input.Interface(), nil
+}
