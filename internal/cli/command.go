@@ -37,6 +37,8 @@ type call struct {
 	// found is what the form's find read.
 	found any
 	yes   bool
+	// mine is --mine.
+	mine bool
 	writeFlags
 	listFlags
 }
@@ -193,6 +195,7 @@ func (k *call) prepare(ctx context.Context, args []string) (*client.Client, erro
 // readFlags sets the fields of the flags that are not set directly: long texts, custom
 // flags and the form's own completion.
 func (k *call) readFlags() error {
+	k.setMine()
 	if err := k.readTexts(); err != nil {
 		return err
 	}
@@ -320,6 +323,12 @@ func (k *call) namesOtherRecord(project *argument) bool {
 }
 
 func (k *call) setArgument(a *argument, text string) error {
+	if a.isText() {
+		var err error
+		if text, err = k.inv.stdinFor(text); err != nil {
+			return err
+		}
+	}
 	if a.kind == hintProject {
 		return k.inv.setProject(a, text)
 	}

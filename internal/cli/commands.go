@@ -29,6 +29,9 @@ type specialCommand struct {
 // specialCommands returns all special commands. A test compares name with the built command.
 func specialCommands() []specialCommand {
 	return []specialCommand{
+		{groupTasks, "search", newSearchCmd},
+		{groupTasks, "comment", newCommentCmd},
+		{groupDecisions, "answer", newAnswerCmd},
 		{groupDecisions, "wait-decision", newWaitDecisionCmd},
 		{groupProjects, "find-project", newFindProjectCmd},
 		{groupProjects, "bind-repo", newBindRepoCmd},

@@ -92,6 +92,7 @@ func (k *call) bindFlags(cmd *cobra.Command) map[string]string {
 	if cmd.Flags().Lookup("cursor") != nil {
 		k.listFlags.bind(cmd)
 	}
+	k.bindMine(cmd)
 	for flag := range strings.FieldsSeq(k.form.required) {
 		must(cmd.MarkFlagRequired(flag))
 	}

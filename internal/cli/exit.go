@@ -64,6 +64,7 @@ func exitCode(err error) int {
 	var wrong *usageError
 	var notLoggedIn *notLoggedInError
 	var notBound *notBoundError
+	var noRequest *noRequestError
 	var pending *pendingError
 	var f *fault.Error
 	switch {
@@ -75,7 +76,7 @@ func exitCode(err error) int {
 		return ExitUsage
 	case errors.As(err, &notLoggedIn):
 		return ExitAuthentication
-	case errors.As(err, &notBound):
+	case errors.As(err, &notBound), errors.As(err, &noRequest):
 		return ExitNotFound
 	case errors.As(err, &pending):
 		return ExitPending
@@ -157,6 +158,7 @@ func (inv *invocation) newErrorReport(err error, code int) errorReport {
 	var wrong *usageError
 	var notLoggedIn *notLoggedInError
 	var notBound *notBoundError
+	var noRequest *noRequestError
 	var pending *pendingError
 	var f *fault.Error
 	switch {
@@ -174,6 +176,8 @@ func (inv *invocation) newErrorReport(err error, code int) errorReport {
 		return errorReport{Code: string(fault.CodeUnauthorized), Message: notLoggedIn.message, Hint: "Run pt auth login, or set PT_AUTH_TOKEN (pt help environment)."}
 	case errors.As(err, &notBound):
 		return errorReport{Code: string(fault.CodeNotFound), Message: notBound.Error(), Hint: "Name a project, set PT_PROJECT, or bind the directory: pt bind-repo <project>."}
+	case errors.As(err, &noRequest):
+		return errorReport{Code: string(fault.CodeNotFound), Message: noRequest.Error(), Hint: "pt list-decision-requests " + noRequest.task + " lists its resolved requests; pt inbox lists the open requests that you may answer."}
 	case errors.As(err, &pending):
 		return errorReport{
 			Code: "DECISION_PENDING", Message: pending.Error(), Retryable: true,

@@ -15,6 +15,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	var noValue *pflag.ValueRequiredError
 	var invalid *pflag.InvalidValueError
 	switch {
+	case cmd.HasSubCommands() && len(cmd.Flags().Args()) > 0:
+		// The flag belongs to a command that does not exist.
+		return noSuchCommand(cmd, cmd.Flags().Args())
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
 		return fmt.Errorf("unknown flag -%s", unknown.GetSpecifiedName())
 	case errors.As(err, &unknown):

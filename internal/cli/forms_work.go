@@ -18,7 +18,10 @@ func taskForms() map[string]form {
 		"list-tasks": {atMostOne: "ready review awaiting-decision", example: `  pt list-tasks APOLLO
   pt list-tasks APOLLO --status IN_PROGRESS --limit 10
   pt list-tasks APOLLO --ready
+  pt list-tasks APOLLO --mine --due-before +2w --sort due
   pt list-tasks APOLLO --search "flight plan" --json --jq '.data[].key'`},
+		"search-tasks": {example: `  pt search-tasks --search granite --open
+  pt search-tasks --assignee me --sort due --json --jq '.data[].key'`},
 		"get-task": {with: fetchTaskComments, example: `  pt get-task APOLLO APOLLO-17
   pt get-task APOLLO-17 --json --jq .data.description
   pt get-task APOLLO-17 --decision-request-id 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --json --jq .data.decisionRequest.answer`},

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+const requestPath = "/api/projects/" + apollo + "/tasks/APOLLO-17/decision-requests"
+
+// decisionReply is a decision request with two options.
+func decisionReply(id, status, more string) string {
+	return `{"id":"` + id + `","projectId":"` + apollo + `","taskId":"` + taskID + `","taskKey":"APOLLO-17","question":"Which granite?","options":["Grey granite","Red granite"],` +
+		`"status":"` + status + `","raisedBy":"` + worker + `","createdAt":"2026-11-20T08:00:00Z"` + more + `}`
+}
+
+func TestAnswer_FindsOpenRequestAndOption(t *testing.T) {
+	t.Parallel()
+	open := decisionReply(keyID, "open", "")
+	red := decisionReply(keyID, "answered", `,"answer":"Red granite","chosenOptionIndex":1`)
+	for _, tc := range []struct {
+		name, requests, answered string
+		args                     []string
+		code                     int
+		want                     string // the body of the answer, or a part of the error
+	}{
+		{"text of an option", open, red, []string{"red GRANITE"}, ExitDone, `{"chosenOptionIndex":1}`},
+		{"part of one option", open, red, []string{"red"}, ExitDone, `{"chosenOptionIndex":1}`},
+		{"number", open, red, []string{"1"}, ExitDone, `{"chosenOptionIndex":1}`},
+		{"free text", open, strings.ReplaceAll(red, "Red granite\",\"chosen", "blue\",\"chosen"), []string{"blue", "--free-text"}, ExitDone, `{"answer":"blue"}`},
+		{"standard input", open, red, []string{"-"}, ExitDone, `{"chosenOptionIndex":1}`},
+		{"part of two options", open, red, []string{"granite"}, ExitUsage, `"granite" matches several options: 0 "Grey granite", 1 "Red granite"`},
+		{"no option", open, red, []string{"blue"}, ExitUsage, `"blue" is not an option; the options are: 0 "Grey granite"`},
+		{"number of no option", open, red, []string{"2"}, ExitUsage, `"2" is not an option`},
+		{"no request", "", red, []string{"red"}, ExitNotFound, "APOLLO-17 has no open decision request."},
+		{"two requests", open + "," + decisionReply(org, "open", ""), red, []string{"red"}, ExitConflict, "answer-decision and --request-id"},
+		{"answered by somebody else", open, red, []string{"grey"}, ExitConflict, "your answer was not recorded"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, map[string]reply{"GET " + requestPath: okReply(`{"items":[` + tc.requests + `]}`), "POST " + requestPath + "/" + keyID + "/answer": okReply(tc.answered)})
+			got := invoke(t, s, environment{stdin: "Red granite\n"}, append([]string{"answer", "APOLLO-17"}, tc.args...)...)
+			if got.code != tc.code {
+				t.Fatalf("got %+v, want exit %d", got, tc.code)
+			}
+			if !strings.Contains(strings.Join(s.bodies, " ")+got.err, tc.want) {
+				t.Errorf("got the bodies %v and %s, want %s", s.bodies, got.err, tc.want)
+			}
+		})
+	}
+}
+
+func TestDailyCommands_SendRequest(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"comment", "APOLLO-17", "Done."}, `POST /api/comments {"taskId":"APOLLO-17","body":"Done."}`},
+		{[]string{"comment", "APOLLO-17", "-"}, `POST /api/comments {"taskId":"APOLLO-17","body":"From the input."}`},
+		{[]string{"search", "flight", "plan", "--mine", "--due-before", "+2w"}, "GET /api/tasks?assignee=me&dueBefore=2026-12-04&limit=50&search=flight+plan"},
+		{[]string{"search", "--project", "APOLLO", "--label", "stone", "--mine", "plan"}, "GET /api/projects/APOLLO/tasks?assignee=me&label=stone&limit=50&search=plan&sort=updated"},
+		{[]string{"search", "--project", "APOLLO", "--ready", "--limit", "5"}, "GET /api/projects/APOLLO/tasks?limit=5&ready=true"},
+		{[]string{"list-tasks", "APOLLO", "--mine", "--sort", "DUE"}, "GET /api/projects/APOLLO/tasks?assignee=me&limit=50&sort=due"},
+	} {
+		s := serve(t, routes())
+		if got := invoke(t, s, environment{stdin: "From the input.\n"}, tc.args...); len(s.requests) != 1 || s.requests[0] != tc.want {
+			t.Errorf("%v: got %+v and %v, want %s", tc.args, got, s.requests, tc.want)
+		}
+	}
+}
+
+func dailyGoldens() goldenGroup {
+	return goldenGroup{
+		routes: map[string]reply{
+			"GET /api/projects/" + apollo + "/tasks/APOLLO-19/decision-requests":                       okReply(`{"items":[` + decisionReply(keyID, "open", "") + `]}`),
+			"POST /api/projects/" + apollo + "/tasks/APOLLO-19/decision-requests/" + keyID + "/answer": okReply(decisionReply(keyID, "answered", `,"answer":"Red granite","chosenOptionIndex":1`)),
+			"GET /api/tasks": okReply(`{"items":[{` + taskSummary + `}]}`),
+		},
+		cases: []goldenCase{
+			{"answer", []string{"answer", "APOLLO-19", "red"}, environment{}},
+			{"comment", []string{"comment", "APOLLO-17", "Done."}, environment{}},
+			{"search", []string{"search", "flight", "plan", "--mine"}, environment{}},
+			{"search-tasks", []string{"search-tasks", "--search", "flight", "--open"}, environment{}},
+		},
+	}
+}
