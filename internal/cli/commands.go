@@ -90,23 +90,29 @@ func addCommands(root *cobra.Command, inv *invocation, word string) {
 	)
 	root.SetHelpCommand(newHelpCmd())
 	root.SetHelpCommandGroupID(groupOther)
-	if slices.Contains(needsAllCommands, word) || !addMatching(root, inv, func(name string) bool { return name == word }) {
+	if word == "" || slices.Contains(needsAllCommands, word) || !addMatching(root, inv, word) {
 		root.AddCommand(helpTopics()...)
-		addMatching(root, inv, func(string) bool { return true })
+		addMatching(root, inv, "")
 	}
 }
 
-// addMatching adds the commands whose first word matches, and reports whether there are
-// any.
-func addMatching(root *cobra.Command, inv *invocation, matches func(word string) bool) bool {
+// addMatching adds the commands whose first word is word, or all commands if word is empty,
+// and reports whether there are any.
+func addMatching(root *cobra.Command, inv *invocation, word string) bool {
+	matches := func(path string) bool { return word == "" || firstWord(path) == word }
 	for _, c := range specialCommands() {
-		if matches(firstWord(c.name)) {
-			addCommand(parentOf(root, c.name, c.group), c.build(inv), c.group)
+		if !matches(c.name) {
+			continue
+		}
+		cmd := c.build(inv)
+		addCommand(parentOf(root, c.name, c.group), cmd, c.group)
+		if c.name == word && !cmd.HasSubCommands() {
+			return true // no operation has this command
 		}
 	}
 	for _, o := range operationForms() {
 		for _, path := range o.paths {
-			if matches(firstWord(path)) {
+			if matches(path) {
 				addCommand(parentOf(root, path, o.group), newOperationCmd(inv, o.Operation, o.form, path), o.group)
 			}
 		}

@@ -148,3 +148,18 @@ func TestForms_NameOperationsAndMembers(t *testing.T) {
 		}
 	}
 }
+
+func TestRoot_WithoutWordHasAllCommandsAndTopics(t *testing.T) {
+	t.Parallel()
+	for _, word := range []string{"", "help", "nosuch"} {
+		root := newRootCmd(&invocation{}, word)
+		for _, path := range []string{"list-tasks", "users list", "auth login", "version", "environment"} {
+			if cmd, rest, err := root.Find(strings.Fields(path)); err != nil || len(rest) > 0 || cmd == root {
+				t.Errorf("the first word %q: pt %s is missing", word, path)
+			}
+		}
+	}
+	if n := len(newRootCmd(&invocation{}, "list-tasks").Commands()); n != 1 {
+		t.Errorf("the first word list-tasks: got %d commands, want only this one, because building all takes time", n)
+	}
+}

@@ -95,8 +95,8 @@ func fieldsOf(t reflect.Type) ([]Field, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("the input %s is not a struct", t)
 	}
-	var fields []Field
-	seen := map[string]bool{}
+	fields := make([]Field, 0, t.NumField())
+	seen := make(map[string]bool, t.NumField())
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		if sf.Anonymous || !sf.IsExported() {
@@ -140,13 +140,14 @@ func ArgumentName(field string) string {
 }
 
 func fieldOf(sf reflect.StructField, index int) (Field, error) {
-	f := Field{Index: index, Type: sf.Type, Doc: sf.Tag.Get("doc"), Default: sf.Tag.Get("default"), Format: sf.Tag.Get("format")}
+	tag := parseTag(sf.Tag)
+	f := Field{Index: index, Type: sf.Type, Doc: tag.Get("doc"), Default: tag.Get("default"), Format: tag.Get("format")}
 	sources := 0
 	for _, s := range []struct {
 		tag    string
 		source Source
 	}{{"json", FromBody}, {"path", FromPath}, {"query", FromQuery}} {
-		if name, ok := sf.Tag.Lookup(s.tag); ok && name != "-" {
+		if name, ok := tag.Lookup(s.tag); ok && name != "-" {
 			f.Name, _, _ = strings.Cut(name, ",")
 			f.Source = s.source
 			sources++
@@ -155,31 +156,31 @@ func fieldOf(sf reflect.StructField, index int) (Field, error) {
 	if sources != 1 || f.Name == "" {
 		return f, fmt.Errorf("exactly one of the tags json, path and query is required")
 	}
-	f.Required = f.Source == FromPath || sf.Tag.Get("required") == "true"
-	f.Rest = sf.Tag.Get("rest") == "true"
-	f.AllowEmpty = sf.Tag.Get("empty") == "true"
+	f.Required = f.Source == FromPath || tag.Get("required") == "true"
+	f.Rest = tag.Get("rest") == "true"
+	f.AllowEmpty = tag.Get("empty") == "true"
 	if f.Doc == "" {
 		return f, fmt.Errorf("a doc tag is required")
 	}
-	if e := sf.Tag.Get("enum"); e != "" {
+	if e := tag.Get("enum"); e != "" {
 		f.Enum = strings.Split(e, "|")
 	}
-	if p := sf.Tag.Get("pattern"); p != "" {
+	if p := tag.Get("pattern"); p != "" {
 		re, err := regexp.Compile(p)
 		if err != nil {
 			return f, err
 		}
-		f.Pattern, f.Form = re, sf.Tag.Get("form")
+		f.Pattern, f.Form = re, tag.Get("form")
 	}
 	var err error
-	number := func(tag string) *int64 {
-		text, ok := sf.Tag.Lookup(tag)
+	number := func(name string) *int64 {
+		text, ok := tag.Lookup(name)
 		if !ok || err != nil {
 			return nil
 		}
 		n, e := strconv.ParseInt(text, 10, 64)
 		if e != nil {
-			err = fmt.Errorf("tag %s: %w", tag, e)
+			err = fmt.Errorf("tag %s: %w", name, e)
 		}
 		return &n
 	}
