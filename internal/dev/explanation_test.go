@@ -108,7 +108,7 @@ func TestExplainDecision_AgreesWithOperation(t *testing.T) {
 		{admin, "update-task", "", "", 400, "record is required"},
 		{admin, "paint-task", "QUAY-1", "", 400, "no operation"},
 	} {
-		if a, _ := explain(c.token, c.operation, c.of, c.user); a.Code != c.code || !strings.Contains(string(a.Body), c.want) {
+		if a, _ := explain(c.token, c.operation, c.of, c.user); a.Code != c.code || !strings.Contains(a.Body, c.want) {
 			t.Errorf("explain %s of %s for %q: got %d %s, want %d with %q", c.operation, c.of, c.user, a.Code, a.Body, c.code, c.want)
 		}
 	}
