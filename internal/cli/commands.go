@@ -29,6 +29,7 @@ type specialCommand struct {
 // specialCommands returns all special commands. A test compares name with the built command.
 func specialCommands() []specialCommand {
 	return []specialCommand{
+		{groupTasks, "status", newSituationCmd},
 		{groupTasks, "search", newSearchCmd},
 		{groupTasks, "comment", newCommentCmd},
 		{groupDecisions, "answer", newAnswerCmd},

@@ -74,13 +74,36 @@ func dailyGoldens() goldenGroup {
 		routes: map[string]reply{
 			"GET /api/projects/" + apollo + "/tasks/APOLLO-19/decision-requests":                       okReply(`{"items":[` + decisionReply(keyID, "open", "") + `]}`),
 			"POST /api/projects/" + apollo + "/tasks/APOLLO-19/decision-requests/" + keyID + "/answer": okReply(decisionReply(keyID, "answered", `,"answer":"Red granite","chosenOptionIndex":1`)),
+			"GET /api/inbox": okReply(`{"decisions":{"items":[` + decisionReply(keyID, "open", "") + `],"hasMore":false},"reviews":{"items":[],"hasMore":false},"assigned":{"items":[{` + taskSummary + `}],"hasMore":true}}`),
 			"GET /api/tasks": okReply(`{"items":[{` + taskSummary + `}]}`),
 		},
 		cases: []goldenCase{
 			{"answer", []string{"answer", "APOLLO-19", "red"}, environment{}},
 			{"comment", []string{"comment", "APOLLO-17", "Done."}, environment{}},
+			{"status", []string{"status"}, environment{env: map[string]string{"PT_PROJECT": "APOLLO"}}},
+			{"status-unbound", []string{"status"}, environment{}},
+			{"inbox", []string{"inbox", "--limit", "2"}, environment{}},
 			{"search", []string{"search", "flight", "plan", "--mine"}, environment{}},
 			{"search-tasks", []string{"search-tasks", "--search", "flight", "--open"}, environment{}},
 		},
+	}
+}
+
+func TestInbox_ShowsActiveKeysThatExpireSoon(t *testing.T) {
+	t.Parallel()
+	key := func(label, expiry, more string) string {
+		return `{"id":"` + keyID + `","label":"` + label + `","kind":"PERSONAL","expiry":"` + expiry + `"` + more + `}`
+	}
+	all := routes()
+	all["GET /api/inbox"] = okReply(`{}`)
+	all["GET /api/auth/api-keys"] = okReply(`{"items":[` + key("soon", "2026-12-01T00:00:00Z", "") + `,` + key("later", "2027-01-01T00:00:00Z", "") + `,` +
+		key("expired", "2026-11-01T00:00:00Z", "") + `,` + key("revoked", "2026-12-01T00:00:00Z", `,"revokedAt":"2026-11-19T00:00:00Z"`) + `]}`)
+	got := invoke(t, serve(t, all), environment{}, "inbox")
+	if !strings.Contains(got.out, "Keys that expire soon (1)") || !strings.Contains(got.out, "| soon |") || !strings.Contains(got.out, "No decisions, reviews or tasks wait for you.") {
+		t.Errorf("got %+v, want only the key soon", got)
+	}
+	all["GET /api/auth/api-keys"] = errorReply(403, "FORBIDDEN", "No.", "")
+	if got := invoke(t, serve(t, all), environment{}, "inbox"); got.code != ExitDone || got.err != "" || strings.Contains(got.out, "Keys") {
+		t.Errorf("without permission to list keys: got %+v, want an inbox without keys", got)
 	}
 }

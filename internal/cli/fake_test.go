@@ -208,7 +208,7 @@ func transcript(args []string, s *service, got runResult) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	requests := slices.Clone(s.requests)
-	if args[0] == "get-task" {
+	if slices.Contains([]string{"get-task", "inbox", "status"}, args[0]) {
 		slices.Sort(requests) // it sends them at the same time
 	}
 	for _, r := range requests {

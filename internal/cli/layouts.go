@@ -34,6 +34,7 @@ var layouts = sync.OnceValue(func() map[reflect.Type]layout {
 			columns: "direction task.key task.title task.status task.isCrossProject? task.id",
 		},
 		reflect.TypeFor[tracker.Lease](): {title: "Lease"},
+		reflect.TypeFor[inboxDecision](): {columns: "task question options? by"},
 		reflect.TypeFor[tracker.DecisionRequest](): {
 			columns: "status question answer? createdAt=Raised raisedBy=By id",
 		},
