@@ -3,6 +3,7 @@ package identity_test
 import (
 	"context"
 	"errors"
+	"net/url"
 	"reflect"
 	"testing"
 
@@ -121,6 +122,9 @@ func requestFor(o *op.Operation, token string, id op.UUID) request {
 	q := request{token: token, path: map[string]string{}, body: requestBodies()[o.Name]}
 	for _, part := range o.PathParts() {
 		q.path[part] = string(id)
+	}
+	if o.Name == contract.ExplainDecision.Name {
+		q.query = url.Values{"operation": {"get-user"}, "record": {string(id)}, "userId": {string(id)}}
 	}
 	return q
 }

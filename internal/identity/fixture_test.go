@@ -131,7 +131,8 @@ func (r *fixture) startService(o fixtureOptions) {
 	r.service, err = identity.New(identity.Deps{
 		Pool: r.module, Auth: r.auth, Policies: r.engine, Tokens: r.tokens, Passwords: r.passwords, Clock: r.clock, AuthProvider: "local",
 		Keys: o.keys, Throttle: o.throttle, Delegations: tracker.ReceivedDelegations{Pool: r.tracker}, Mail: sender, PublicURL: "https://parapet.example",
-		Executor: executor.New(executor.Config{Module: contract.Module, Pool: r.module, Engine: r.engine, Principals: r.checker, Clock: r.clock}),
+		Operations: func() []op.Bound { return r.service.Operations() },
+		Executor:   executor.New(executor.Config{Module: contract.Module, Pool: r.module, Engine: r.engine, Principals: r.checker, Clock: r.clock}),
 	})
 	if err != nil {
 		r.t.Fatal(err)

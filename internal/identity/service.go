@@ -100,6 +100,9 @@ func New(d Deps) (*Service, error) {
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
+	if d.Operations == nil {
+		d.Operations = func() []op.Bound { return nil }
+	}
 	if d.Keys.MaxActivePersonal == 0 {
 		d.Keys.MaxActivePersonal = DefaultMaxActivePersonal
 	}
