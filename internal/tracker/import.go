@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
@@ -148,6 +149,11 @@ func (b *importBatch) linkAndRecord(ctx context.Context, c *executor.Call, proje
 		return err
 	}
 	b.result.Linked = len(linked)
+	for _, fields := range linked {
+		if slices.Contains(fields, "parentTaskId") {
+			b.result.SubTasks++
+		}
+	}
 	if linked, err = b.applyBlockingLinks(ctx, c, project, linked); err != nil {
 		return err
 	}

@@ -178,8 +178,8 @@ func TestImportItems_LinksParentsImportedLater(t *testing.T) {
 		fields{"id": "lost", "title": "Never", "dependencies": link("nowhere", "parent-child")},
 		fields{"id": "waits", "title": "Waits", "dependencies": link("task", "blocks")},
 	)
-	if first.Created != 6 || first.Linked != 1 {
-		t.Fatalf("first import: got %+v, want 6 created and 1 linked", first)
+	if first.Created != 6 || first.Linked != 1 || first.SubTasks != 1 {
+		t.Fatalf("first import: got %+v, want 6 created and 1 linked sub-task", first)
 	}
 	if sub := w.importedTask(p, first.Results[1]); sub.ParentTaskID != first.Results[2].TaskID {
 		t.Errorf("sub-task: got %+v, want its parent in the same import", sub.TaskSummary)
@@ -191,7 +191,7 @@ func TestImportItems_LinksParentsImportedLater(t *testing.T) {
 	}
 	w.wantAuditAndEvents(0, "task.updated", contract.EventTaskUpdated, first.Results[1].TaskID)
 	second := w.importItems(p, fields{"id": "epic", "title": "Epic", "issue_type": "epic", "dependencies": link("task", "parent-child")})
-	if second.Created != 1 || second.Linked != 1 {
+	if second.Created != 1 || second.Linked != 1 || second.SubTasks != 0 {
 		t.Fatalf("import of the epic: got %+v, want 1 created and 1 linked", second)
 	}
 	if child := w.importedTask(p, first.Results[0]); child.EpicID != second.Results[0].TaskID {

@@ -77,6 +77,7 @@ type ImportItemsOut struct {
 	Unchanged int            `json:"unchanged" doc:"The number of items that have not changed since their last import."`
 	Failed    int            `json:"failed" doc:"The number of items that could not be imported."`
 	Linked    int            `json:"linked" doc:"The number of tasks, including tasks of earlier batches, that this batch linked to their epic or parent."`
+	SubTasks  int            `json:"subTasks" doc:"The number of tasks counted in linked that became sub-tasks."`
 	Waiting   int            `json:"waiting" doc:"The number of dependencies created by this batch, including dependencies of tasks of earlier batches."`
 	Results   []ImportResult `json:"results" doc:"One result per item, in the order of the request."`
 }

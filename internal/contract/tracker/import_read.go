@@ -3,6 +3,7 @@ package tracker
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -41,7 +42,9 @@ func readFieldByField(text []byte) ImportItem {
 	if json.Unmarshal(text, &members) != nil {
 		reason = "the item is not a JSON object"
 	}
-	for name, value := range members {
+	// The order makes the reason the same each time.
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		value := members[name]
 		var into any
 		switch name {
 		case "id":
