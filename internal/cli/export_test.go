@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parapet/internal/cli/convert"
 )
 
 func TestExport_ReplacesFileAtomically(t *testing.T) {
@@ -37,10 +39,13 @@ func TestExport_ReplacesFileAtomically(t *testing.T) {
 		t.Fatalf("exported file: got %q, %v, want two items", text, err)
 	}
 	// Import must be able to read the file.
-	items := newItemReader(strings.NewReader(string(text)))
-	for range 2 {
-		if item, problem, err := items.next(); err != nil || problem != "" || item.item.ID == "" {
-			t.Errorf("import of the exported file: got %+v, %q, %v, want a valid item", item, problem, err)
+	file, err := convert.Read(convert.JSONL, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range file.Records {
+		if r.Problem != "" || r.Item.ID == "" {
+			t.Errorf("import of the exported file: got %+v, want a valid item", r)
 		}
 	}
 }

@@ -9,11 +9,12 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"parapet/internal/cli/markdown"
+	"parapet/internal/cli/convert"
 	"parapet/internal/cli/text"
 	"parapet/internal/client"
 	"parapet/internal/contract/tracker"
@@ -29,19 +30,45 @@ const (
 )
 
 type importOptions struct {
-	inv *invocation
+	inv            *invocation
+	format         string
+	mapStatus      []string
+	createStatuses bool
+	// readsStdin reports whether the file is standard input, so pt cannot ask on it.
+	readsStdin bool
 	writeFlags
 }
 
 func newImportCmd(inv *invocation) *cobra.Command {
 	o := &importOptions{inv: inv}
 	cmd := &cobra.Command{
-		Use:   "import <project> <file.jsonl>",
+		Use:   "import <project> <file>",
 		Short: "Import work items of another tracker into a project",
-		Long: `Import work items of another tracker into a project, from a file with one JSON object
-per line (- for standard input). Only id and title are required:
+		Long: `Import the work items of another tracker into a project, from a file or - for standard
+input. pt recognizes the format of the file:
 
-  id            the item's ID in the other tracker; import matches items by it
+  github  JSON of issues, as gh issue list --json and gh api print it; pull requests
+          are skipped
+  jira    a CSV export of Jira with all fields
+  jsonl   one JSON object per line, as pt export writes it
+
+Import matches records by their ID in the source. You can stop an import and run it
+again, also with a newer file: existing tasks are not duplicated, and are updated only if
+their record has changed. pt imports the valid records, lists the others by cause and
+exits with code 1. Ctrl-C stops the import and prints its results so far.
+
+A status that the project does not have needs a target: --map-status names it, and
+--create-statuses adds the status to the project, which requires the permission to change
+the project. On a terminal, pt asks. Otherwise, pt uses the category of the status if the
+source states it, and rejects the record if not.
+
+A person whose address or name is that of a person of your organisation becomes the
+assignee of new tasks. Other people, comments, sprints, time fields and custom fields are
+kept as text in the description.
+
+The fields of a line of jsonl (only id and title are required):
+
+  id            the item's ID in the other tracker
   title         up to 500 characters
   description   up to 100,000 characters
   status        open, in_progress, hooked, closed, or a status of the project
@@ -53,48 +80,32 @@ per line (- for standard input). Only id and title are required:
   closed_at     a timestamp
   dependencies  a list of {"depends_on_id":…,"type":…}; type blocks: the item waits for
                 the other item; parent-child: the other item is its parent; other types
-                are plain links
-
-You can stop an import and run it again: existing items are not duplicated, and are
-updated only if their line has changed. If a line is invalid, pt reports its number,
-imports the other lines and exits with code 1. Ctrl-C stops the import and prints its
-results so far.`,
-		Example: `  pt import APOLLO backlog.jsonl
-  jq -c 'select(.status != "closed")' backlog.jsonl | pt import APOLLO -`,
+                are plain links`,
+		Example: `  pt import APOLLO backlog.jsonl --map-status pinned=TODO
+  gh api --paginate "repos/acme/rocket/issues?state=all" | pt import APOLLO -
+  pt import APOLLO jira.csv --create-statuses`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: inv.completeImport,
 	}
+	f := cmd.Flags()
+	f.StringVar(&o.format, "format", "", "the `format` of the file: "+strings.Join(convert.Formats(), ", ")+" (default: detected)")
+	f.StringArrayVar(&o.mapStatus, "map-status", nil, "use the status `FROM=TO` of the project for a status of the file; can be repeated")
+	f.BoolVar(&o.createStatuses, "create-statuses", false, "add unknown statuses of the file to the project")
+	must(cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(convert.Formats(), cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("map-status", cobra.NoFileCompletions))
 	o.bind(cmd)
 	return inv.setRun(cmd, reflect.TypeFor[importOut](), o.run)
 }
 
-// importOut is the output of pt import.
-type importOut struct {
-	ProjectID op.UUID       `json:"projectId"`
-	Lines     int           `json:"lines"`
-	Created   int           `json:"created"`
-	Updated   int           `json:"updated"`
-	Unchanged int           `json:"unchanged"`
-	Failed    int           `json:"failed"`
-	Linked    int           `json:"linked"`
-	Seconds   float64       `json:"seconds"`
-	Complete  bool          `json:"complete"`
-	Failures  []failedInput `json:"failures"`
-}
-
-// failedInput is a line that was not imported.
-type failedInput struct {
-	Line   int    `json:"line"`
-	ID     string `json:"id,omitempty"`
-	Reason string `json:"reason"`
-}
-
 func (o *importOptions) run(ctx context.Context, args []string) error {
-	file, size, err := o.open(args[1])
+	mapping, err := parseStatusMapping(o.mapStatus)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	file, format, err := o.read(args[1])
+	if err != nil {
+		return err
+	}
 	c, _, err := o.inv.connect()
 	if err != nil {
 		return err
@@ -104,14 +115,22 @@ func (o *importOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	im := &importer{
-		inv: o.inv, client: c, project: id, size: size, start: o.inv.Clock.Now(), key: firstNonEmpty(o.key, client.NewID()),
-		out: importOut{ProjectID: id, Failures: []failedInput{}},
+		inv: o.inv, client: c, project: id, start: o.inv.Clock.Now(), key: firstNonEmpty(o.key, client.NewID()), total: len(file.Records),
+		out: importOut{ProjectID: id, Format: string(format), Skipped: file.Skipped, Lines: len(file.Records), Failures: []failedInput{}},
 	}
-	runErr := im.run(ctx, file)
+	if err := im.mapStatuses(ctx, file.Records, mapping, o); err != nil {
+		return err
+	}
+	if err := im.matchPeople(ctx, file.Records); err != nil {
+		return err
+	}
+	runErr := im.run(ctx, file.Records)
 	o.inv.clearProgress()
 	im.out.Complete = runErr == nil
 	slices.SortFunc(im.out.Failures, func(a, b failedInput) int { return a.Line - b.Line })
+	im.out.Causes = causesOf(im.out.Failures)
 	im.out.Seconds = math.Round(o.inv.Clock.Now().Sub(im.start).Seconds()*100) / 100
+	im.printFailures()
 	// Print the results even if the context has ended.
 	if err := o.inv.show(context.WithoutCancel(ctx), view{data: im.out, markdown: im.out.markdown}); err != nil {
 		return err
@@ -122,41 +141,27 @@ func (o *importOptions) run(ctx context.Context, args []string) error {
 	return runErr
 }
 
-// open opens the file and returns its size, or 0 if the size is unknown.
-func (o *importOptions) open(name string) (io.ReadCloser, int64, error) {
-	if name == "-" {
-		return io.NopCloser(o.inv.In), 0, nil
+// read reads the file. It returns a usage error if the whole file is unreadable.
+func (o *importOptions) read(name string) (*convert.File, convert.Format, error) {
+	var data []byte
+	var err error
+	if o.readsStdin = name == "-"; o.readsStdin {
+		data, err = io.ReadAll(o.inv.In)
+	} else {
+		data, err = os.ReadFile(name) //nolint:gosec // the user chooses the file
 	}
-	f, err := os.Open(name) //nolint:gosec // the user chooses the file
 	if err != nil {
-		return nil, 0, usage(err)
+		return nil, "", usage(err)
 	}
-	info, err := f.Stat()
+	format := convert.Format(strings.ToLower(o.format))
+	if format == "" {
+		format = convert.Detect(data)
+	}
+	file, err := convert.Read(format, data)
 	if err != nil {
-		return nil, 0, errors.Join(err, f.Close())
+		return nil, "", usagef("%s: %w", text.Line(name), err)
 	}
-	if info.IsDir() {
-		return nil, 0, errors.Join(usagef("%s is a directory; name a file", name), f.Close())
-	}
-	return f, info.Size(), nil
-}
-
-func (out *importOut) markdown(d *markdown.Doc) {
-	title := "Import"
-	if !out.Complete {
-		title = "Import (incomplete; run the command again to continue)"
-	}
-	d.Heading(1, title)
-	for _, f := range []struct {
-		name string
-		n    int
-	}{
-		{"Lines", out.Lines}, {"Created", out.Created}, {"Updated", out.Updated}, {"Unchanged", out.Unchanged},
-		{"Failed", out.Failed}, {"Linked to an epic or parent", out.Linked},
-	} {
-		d.Field(f.name, fmt.Sprint(f.n))
-	}
-	d.Field("Seconds", fmt.Sprintf("%.2f", out.Seconds))
+	return file, format, nil
 }
 
 // importer sends the items of a file in batches.
@@ -167,59 +172,55 @@ type importer struct {
 	// key is the prefix of the idempotency keys of the batches.
 	key     string
 	batches int
-	// size and read are the size of the file and the number of bytes that were read.
-	size         int64
-	read         int64
+	// people are the IDs of the people to assign, by lower-case address or name.
+	people map[string]op.UUID
+	// total is the number of records, and done the number of those that were sent.
+	total, done  int
 	start        time.Time
 	lastProgress time.Time
 	out          importOut
 }
 
-func (im *importer) run(ctx context.Context, r io.Reader) error {
-	lines := newItemReader(r)
-	var batch []numberedItem
+// run sends the records that have a valid item.
+func (im *importer) run(ctx context.Context, records []convert.Record) error {
+	var batch []*convert.Record
 	bytes := 0
 	flush := func() error {
 		if len(batch) == 0 {
 			return nil
 		}
 		err := im.send(ctx, batch)
+		im.done += len(batch)
 		batch, bytes = batch[:0], 0
-		im.read = lines.bytes
 		im.showProgress()
 		return err
 	}
-	for {
-		item, problem, err := lines.next()
-		if errors.Is(err, io.EOF) {
-			return flush()
-		}
-		if err != nil {
-			return errors.Join(flush(), err)
-		}
+	for i := range records {
+		r := &records[i]
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		im.out.Lines++
-		if problem != "" {
-			im.addFailure(item.line, item.item.ID, problem)
+		if r.Problem != "" {
+			im.done++
+			im.addFailure(r.Line, r.Item.ID, r.Problem)
 			continue
 		}
-		batch, bytes = append(batch, item), bytes+item.bytes
+		batch, bytes = append(batch, r), bytes+len(r.Item.Description)
 		if len(batch) == batchItems || bytes >= batchBytes {
 			if err := flush(); err != nil {
 				return err
 			}
 		}
 	}
+	return flush()
 }
 
 // send sends a batch. If the service rejects the batch for its content, send splits it
 // until it finds the invalid items.
-func (im *importer) send(ctx context.Context, batch []numberedItem) error {
+func (im *importer) send(ctx context.Context, batch []*convert.Record) error {
 	in := &tracker.ImportItemsIn{ProjectID: im.project, Items: make([]tracker.ImportItem, 0, len(batch))}
-	for _, b := range batch {
-		in.Items = append(in.Items, b.item)
+	for _, r := range batch {
+		in.Items = append(in.Items, r.Item)
 	}
 	im.batches++
 	// The key makes it safe to repeat the batch if the response was lost.
@@ -227,7 +228,7 @@ func (im *importer) send(ctx context.Context, batch []numberedItem) error {
 	var f *fault.Error
 	if errors.As(err, &f) && (f.Code == fault.CodeValidation || f.Code == fault.CodePayloadTooLarge) {
 		if len(batch) == 1 {
-			im.addFailure(batch[0].line, batch[0].item.ID, f.Message)
+			im.addFailure(batch[0].Line, batch[0].Item.ID, f.Message)
 			return nil
 		}
 		half := len(batch) / 2
@@ -243,27 +244,61 @@ func (im *importer) send(ctx context.Context, batch []numberedItem) error {
 	im.out.Updated += out.Updated
 	im.out.Unchanged += out.Unchanged
 	im.out.Linked += out.Linked
-	for _, r := range out.Results {
-		if r.Outcome == tracker.OutcomeFailed && r.Index >= 0 && r.Index < len(batch) {
-			im.addFailure(batch[r.Index].line, batch[r.Index].item.ID, r.Reason)
+	im.out.SubTasks += out.SubTasks
+	im.out.Dependencies += out.Waiting
+	for _, result := range out.Results {
+		if result.Index < 0 || result.Index >= len(batch) {
+			continue
+		}
+		if err := im.addResult(ctx, batch[result.Index], &result); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// addFailure records a line that was not imported, and prints it unless the output is
-// JSON.
+// addResult counts what became of a record, and assigns a new task.
+func (im *importer) addResult(ctx context.Context, r *convert.Record, result *tracker.ImportResult) error {
+	switch result.Outcome {
+	case tracker.OutcomeFailed:
+		im.addFailure(r.Line, r.Item.ID, result.Reason)
+		return nil
+	case tracker.OutcomeUnchanged:
+		return nil
+	}
+	for _, d := range r.Item.Dependencies {
+		if d.Type != tracker.LinkBlocks && d.Type != tracker.LinkParentChild {
+			im.out.Links++
+		}
+	}
+	if result.Outcome == tracker.OutcomeCreated {
+		return im.assign(ctx, r, result.TaskID)
+	}
+	return nil
+}
+
+// addFailure records a record that was not imported.
 func (im *importer) addFailure(line int, id, reason string) {
 	im.out.Failed++
 	im.out.Failures = append(im.out.Failures, failedInput{line, id, reason})
+}
+
+// printFailures prints the first lines of each cause, unless the output is JSON.
+func (im *importer) printFailures() {
 	if im.inv.wantsJSON() {
 		return
 	}
-	im.inv.clearProgress()
-	if id != "" {
-		id = " (" + id + ")"
+	printed := map[string]int{}
+	for _, f := range im.out.Failures {
+		if printed[f.Reason]++; printed[f.Reason] > maxLinesOfCause {
+			continue
+		}
+		id := f.ID
+		if id != "" {
+			id = " (" + id + ")"
+		}
+		im.inv.printNote("line %d%s: %s", f.Line, text.Line(text.Cut(id, 200)), text.Line(f.Reason))
 	}
-	im.inv.printNote("line %d%s: %s", line, text.Line(text.Cut(id, 200)), text.Line(reason))
 }
 
 // showProgress prints the progress to a terminal, at most ten times per second.
@@ -273,10 +308,5 @@ func (im *importer) showProgress() {
 		return
 	}
 	im.lastProgress = now
-	percent := ""
-	if im.size > 0 {
-		percent = fmt.Sprintf(" (%d %%)", min(100*im.read/im.size, 100))
-	}
-	done := im.out.Created + im.out.Updated + im.out.Unchanged
-	im.inv.showProgress("%d items%s, %d failed", done, percent, im.out.Failed)
+	im.inv.showProgress("%d of %d items, %d failed", im.done, im.total, im.out.Failed)
 }
