@@ -75,6 +75,16 @@ can read. pt sends it only to that URL.`,
 	f.StringVar(&o.tenant, "tenant", "", "`id` of the tenant to log in to (default: the account's own tenant)")
 	f.BoolVar(&o.withToken, "with-token", false, "read an API key from standard input")
 	requireOneOf(cmd, "email", "with-token")
+	runBefore(cmd, func(cmd *cobra.Command, _ []string) error {
+		if !inv.canPrompt() || cmd.Flags().Changed("email") || cmd.Flags().Changed("with-token") {
+			return nil
+		}
+		answer, err := inv.ask(cmd.Context(), "email", fieldNamed(identity.Login.Operation, "email"))
+		if err != nil {
+			return err
+		}
+		return cmd.Flags().Set("email", answer)
+	})
 	allowOneOf(cmd, "tenant", "with-token")
 	return inv.setRun(cmd, reflect.TypeFor[loginOut](), o.run)
 }

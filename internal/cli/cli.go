@@ -13,6 +13,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"reflect"
@@ -59,6 +60,8 @@ type invocation struct {
 	started bool
 	// credential has the settings of the last connection, for errors about its token.
 	credential settings
+	// lines reads the answers to prompts.
+	lines *bufio.Reader
 	// call is the operation that the command executes, or nil.
 	call *call
 	// command is the command of the command line.

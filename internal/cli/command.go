@@ -24,6 +24,8 @@ type call struct {
 	args []*argument
 	// subject is the flag whose value may be the only argument, or "".
 	subject string
+	// prompted are the arguments that the user gave at prompts.
+	prompted []string
 	// project is --project, or nil if the operation has no such flag.
 	project *argument
 	// hints are all arguments and flags that may need a lookup.
@@ -151,6 +153,7 @@ func (k *call) long(short string) string {
 // command deletes.
 func (k *call) prepare(ctx context.Context, args []string) (*client.Client, error) {
 	k.inv.call = k
+	args = append(args, k.prompted...)
 	if err := k.readFlags(); err != nil {
 		return nil, err
 	}

@@ -142,7 +142,7 @@ func (k *call) completeCommandLine(cmd *cobra.Command, args []string) error {
 			return usage(flagError(cmd, err))
 		}
 	}
-	return nil
+	return k.askMissing(cmd, args)
 }
 
 // requireFlags returns an error that names all required flags that are not set. Cobra checks

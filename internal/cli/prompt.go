@@ -84,9 +84,3 @@ func (inv *invocation) clearProgress() {
 		fmt.Fprint(inv.Err, eraseLine)
 	}
 }
-
-// canPrompt reports whether pt may ask for missing values: on a terminal, unless the output
-// is JSON or the environment is a CI job.
-func (inv *invocation) canPrompt() bool {
-	return false
-}
