@@ -46,6 +46,9 @@ type Program struct {
 	Clock   clock.Clock
 	// Zone is the time zone of the user; nil means UTC.
 	Zone *time.Location
+	// Sleep waits between two requests of a command that repeats them. The default waits
+	// for the duration, or until ctx ends.
+	Sleep func(ctx context.Context, d time.Duration) error
 	// Dir is the working directory. If it is empty, pt derives no default project from it.
 	Dir string
 }

@@ -41,6 +41,9 @@ type call struct {
 	yes   bool
 	// mine is --mine.
 	mine bool
+	// isFollowing is --follow; followLimit is the number of entries that it shows first.
+	isFollowing bool
+	followLimit func() int
 	writeFlags
 	listFlags
 }
@@ -204,7 +207,13 @@ func (k *call) readFlags() error {
 	}
 	for _, f := range k.form.custom {
 		if values := k.custom[f.name].values; values != nil {
-			if err := f.apply(k.input(), values); err != nil {
+			var err error
+			if f.applyAt != nil {
+				err = f.applyAt(k.input(), k.inv.localTime(), values[len(values)-1])
+			} else {
+				err = f.apply(k.input(), values)
+			}
+			if err != nil {
 				return err
 			}
 		}

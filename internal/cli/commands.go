@@ -43,6 +43,8 @@ func specialCommands() []specialCommand {
 		{groupAccess, "list-orgs", newListOrgsCmd},
 		{groupAdministration, "grants list", newListGrantsCmd},
 		{groupAdministration, "access of", newAccessCmd},
+		{groupAdministration, "audit", newLogCmd("list-audit-entries", "audit")},
+		{groupAdministration, "decisions", newLogCmd("list-decisions", "decisions")},
 		{groupOther, "prime", newPrimeCmd},
 		{groupOther, "api", newAPICmd},
 		{groupOther, "mcp", newMCPCmd},
@@ -107,7 +109,7 @@ func addMatching(root *cobra.Command, inv *invocation, word string) bool {
 		}
 		cmd := c.build(inv)
 		addCommand(parentOf(root, c.name, c.group), cmd, c.group)
-		if c.name == word && !cmd.HasSubCommands() {
+		if _, isFamily := commandFamilies()[word]; c.name == word && !isFamily && !cmd.HasSubCommands() {
 			return true // no operation has this command
 		}
 	}

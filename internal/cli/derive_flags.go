@@ -93,6 +93,9 @@ func (k *call) bindFlags(cmd *cobra.Command) map[string]string {
 		k.listFlags.bind(cmd)
 	}
 	k.bindMine(cmd)
+	if k.form.log != nil {
+		k.bindFollow(cmd)
+	}
 	for flag := range strings.FieldsSeq(k.form.required) {
 		must(cmd.MarkFlagRequired(flag))
 	}
@@ -161,6 +164,11 @@ func (k *call) bindCustom(cmd *cobra.Command, f customFlag) {
 	cmd.Flags().Var(k.custom[f.name], f.name, f.help)
 	if f.required {
 		must(cmd.MarkFlagRequired(f.name))
+	}
+	if f.alias != "" {
+		cmd.Flags().Var(k.custom[f.name], f.alias, f.help)
+		must(cmd.Flags().MarkHidden(f.alias))
+		must(cmd.RegisterFlagCompletionFunc(f.alias, cobra.NoFileCompletions))
 	}
 	switch {
 	case f.suggests != nil:

@@ -133,6 +133,8 @@ type environment struct {
 	height   int
 	// dir is the working directory, or "" for an unknown one.
 	dir string
+	// sleep replaces the waiting between two requests of --follow.
+	sleep func(ctx context.Context) error
 	// ticks makes the clock advance by a millisecond on each reading.
 	ticks bool
 }
@@ -160,6 +162,9 @@ func invokeContext(ctx context.Context, t *testing.T, s *service, w environment,
 		},
 		Getenv: func(k string) string { return env[k] }, Version: "1.2.3",
 		Clock: clock.Func(func() time.Time { return now }), Dir: w.dir,
+	}
+	if w.sleep != nil {
+		p.Sleep = func(ctx context.Context, _ time.Duration) error { return w.sleep(ctx) }
 	}
 	if w.ticks {
 		var n atomic.Int64

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"parapet/internal/cli/markdown"
 	"parapet/internal/client"
@@ -69,6 +70,8 @@ type form struct {
 	// with fetches what follows the page, at the same time as the record. It is not called with
 	// --json.
 	with func(ctx context.Context, k *call, c *client.Client) (func(*markdown.Doc), error)
+	// log adds --follow to the list of a log.
+	log *logForm
 	// done is the output of an operation that returns nothing. Default: doneOf.
 	done func(k *call) (data any, line string)
 }
@@ -84,7 +87,7 @@ type section struct {
 func sections() []section {
 	return []section{
 		{groupTasks, taskForms()}, {groupDecisions, decisionForms()}, {groupIssues, issueForms()}, {groupProjects, projectForms()},
-		{groupPlanning, planningForms()}, {groupRecords, recordForms()}, {groupAccess, accessForms()}, {groupAccess, keyForms()}, {groupAdministration, administrationForms()}, {groupAdministration, grantForms()},
+		{groupPlanning, planningForms()}, {groupRecords, recordForms()}, {groupAccess, accessForms()}, {groupAccess, keyForms()}, {groupAdministration, administrationForms()}, {groupAdministration, grantForms()}, {groupAdministration, logForms()},
 	}
 }
 
@@ -171,6 +174,10 @@ type customFlag struct {
 	// apply sets the input, a pointer to the operation's input type. It is called if the flag
 	// is set.
 	apply func(in any, values []string) error
+	// applyAt replaces apply for a flag with one value that depends on the time.
+	applyAt func(in any, now time.Time, text string) error
+	// alias is a hidden flag that does the same.
+	alias string
 }
 
 // textFlag returns a flag with one value.

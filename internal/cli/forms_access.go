@@ -40,9 +40,6 @@ when you lose the permission, and when you or the delegate is suspended.
 	}
 }
 
-// auditFlags names the flags of the filters of the audit log and the decision log.
-const auditFlags = "correlationId=request requestId=request credentialId=credential"
-
 func administrationForms() map[string]form {
 	return map[string]form{
 		"list-users":  {paths: []string{"users list"}},
@@ -90,21 +87,6 @@ terminal, the command asks before it raises a clearance.`,
 		"enable-tenant": {
 			paths: []string{"tenants enable"}, aliases: "activate",
 			change: switchTenantChange("Enable", "Sessions and keys that have not expired work again."),
-		},
-		"list-audit-entries": {
-			paths: []string{"list-audit-entries", "audit list"}, flags: auditFlags,
-			example: `  pt list-audit-entries --action api_key.revoked
-  pt list-audit-entries --credential 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --from 2027-03-01T00:00:00Z`,
-		},
-		"list-decisions": {
-			paths: []string{"list-decisions", "decisions list"}, flags: auditFlags,
-			example: `  pt list-decisions --permission task.delete --allow=false
-  pt list-decisions --credential 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f`,
-		},
-		"get-decision": {
-			paths: []string{"get-decision", "decisions get"},
-			example: `  pt get-decision 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f
-  pt get-decision 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --json --jq .data.subject.input.token.caveats`,
 		},
 		"list-events":            {paths: []string{"audit events"}},
 		"list-notifications":     {paths: []string{"notifications list"}},

@@ -57,6 +57,9 @@ func (k *call) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if k.isFollowing {
+		return k.follow(ctx, c)
+	}
 	if pageType(k.op) != nil {
 		return k.runList(ctx, c)
 	}

@@ -38,7 +38,11 @@ type Filter struct {
 	Permission string
 	RequestID  string
 	Credential string
-	Allow      *bool
+	// Resource is the id of the record that the decision is about.
+	Resource string
+	// From and Until limit the time of the decision: at or after From, before Until.
+	From, Until *time.Time
+	Allow       *bool
 	// Readable selects the records that the caller may read, by Columns; nil selects all.
 	Readable *authz.Filter
 }
@@ -64,6 +68,9 @@ WHERE d.tenant_id = @tenant
   AND (@permission::text = '' OR d.permission = @permission::text)
   AND (@request::text = '' OR d.request_id = @request::text)
   AND (@credential::text = '' OR d.credential_id = nullif(@credential::text, '')::uuid)
+  AND (@resource::text = '' OR d.input #>> '{resource,id}' = @resource::text)
+  AND (@from::timestamptz IS NULL OR d.decided_at >= @from::timestamptz)
+  AND (@until::timestamptz IS NULL OR d.decided_at < @until::timestamptz)
   AND (@allow::boolean IS NULL OR d.allow = @allow::boolean)
   AND `
 
@@ -81,7 +88,7 @@ func List(ctx context.Context, q postgres.Querier, tenant op.UUID, f Filter, cur
 	}
 	args := postgres.Args{
 		"tenant": tenant, "before": before, "actor": f.Actor, "permission": f.Permission, "request": f.RequestID, "credential": f.Credential,
-		"allow": f.Allow, "limit": limit + 1,
+		"resource": f.Resource, "from": f.From, "until": f.Until, "allow": f.Allow, "limit": limit + 1,
 	}
 	lines, err := postgres.Collect[Line](ctx, q, listSQL+condition(f.Readable, args)+newestFirstSQL, args)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -251,6 +252,26 @@ VALUES ($1, $2, now(), $3, 'access', 'task.update', 'tracker', false, '{"n":1}',
 	if page = must[op.Page[contract.DecisionEntry]](r, "list-decisions", request{token: admin, query: map[string][]string{"allow": {"true"}}}); len(page.Items) != 0 {
 		t.Errorf("allowed decisions: got %+v, want none", page)
 	}
+	adminID := queryValue[string](r, `SELECT id::text FROM identity.users WHERE email = 'admin@acme.example'`)
+	task, at := uid.New(), r.clock.Now().UTC().Add(-time.Hour)
+	r.exec(`INSERT INTO audit.decisions
+(tenant_id, id, decided_at, actor_id, rule, permission, module, allow, input, hidden, reasons, revision, request_id)
+VALUES ($1, $2, $3, $4, 'access', 'task.delete', 'tracker', false, $5, false, '{}', 'r', 'q')`, r.acme.id, uid.New(), at, adminID, `{"resource":{"id":"`+string(task)+`"}}`)
+	from, until := at.Format(time.RFC3339Nano), at.Add(time.Second).Format(time.RFC3339Nano)
+	for filter, want := range map[string]int{
+		"resourceId=" + string(task): 1, "resourceId=" + string(uid.New()): 0, "permission=task.delete&from=" + from: 1, "permission=task.delete&until=" + from: 0,
+		"permission=task.delete&until=" + until: 1, "permission=task.delete&from=" + until: 0,
+	} {
+		query, err := url.ParseQuery(filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := must[op.Page[contract.DecisionEntry]](r, "list-decisions", request{token: admin, query: query})
+		if len(page.Items) != want {
+			t.Errorf("%s: got %d decisions, want %d", filter, len(page.Items), want)
+		}
+	}
+	r.wantFault("list-decisions", request{token: admin, query: map[string][]string{"from": {"yesterday"}}}, fault.CodeValidation, "timestamp")
 	// The permission must be held in the whole tenant.
 	role := must[contract.Role](r, "create-role", request{token: admin, body: body(fields{"name": "Log", "permissions": []string{"decision_log.read", "events.read"}})})
 	id, _ := r.addPerson("clerk")

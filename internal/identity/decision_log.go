@@ -26,9 +26,17 @@ func listDecisions(ctx context.Context, c *executor.Call, in *contract.ListDecis
 	if err != nil {
 		return nil, err
 	}
+	from, err := parseTimestamp("from", in.From)
+	if err != nil {
+		return nil, err
+	}
+	until, err := parseTimestamp("until", in.Until)
+	if err != nil {
+		return nil, err
+	}
 	lines, next, err := decisionlog.List(ctx, c.DB, c.Tenant, decisionlog.Filter{
 		Actor: string(in.ActorID), Permission: in.Permission, RequestID: in.RequestID, Credential: string(in.CredentialID), Allow: in.Allow,
-		Readable: &readable,
+		Resource: in.ResourceID, From: from, Until: until, Readable: &readable,
 	}, in.Cursor, in.Limit)
 	if err != nil {
 		return nil, err

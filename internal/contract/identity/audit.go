@@ -105,6 +105,9 @@ type ListDecisionsIn struct {
 	Allow        *bool   `query:"allow" doc:"true: only allowed; false: only denied."`
 	RequestID    string  `query:"requestId" maxLength:"100" doc:"Only decisions of this request (its x-request-id)."`
 	CredentialID op.UUID `query:"credentialId" doc:"Only decisions for this credential: a session's id or an API key's jti."`
+	ResourceID   string  `query:"resourceId" maxLength:"200" doc:"Only decisions about the record with this id."`
+	From         string  `query:"from" format:"date-time" doc:"Only decisions at or after this time."`
+	Until        string  `query:"until" format:"date-time" doc:"Only decisions before this time."`
 	Limit        int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"Maximum number of items to return."`
 	Cursor       string  `query:"cursor" maxLength:"1024" doc:"The nextCursor of the previous page; omit it for the first page."`
 }
