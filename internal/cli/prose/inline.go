@@ -60,7 +60,7 @@ func (r *renderer) inline(n ast.Node, s style) []piece {
 	case *ast.Text:
 		value := string(n.Value(r.source))
 		if !n.IsRaw() {
-			value = html.UnescapeString(string(util.UnescapePunctuations(n.Value(r.source))))
+			value = decode(n.Value(r.source))
 		}
 		pieces := []piece{{style: s, text: text.Line(strings.ReplaceAll(value, "\t", " "))}}
 		switch {
@@ -80,12 +80,13 @@ func (r *renderer) inline(n ast.Node, s style) []piece {
 	case *ast.CodeSpan:
 		return r.marked(n, s, cyan, "`")
 	case *ast.Link:
-		return r.link(r.inlines(n, r.linked(s, n.Destination)), n.Destination, s)
+		address := decode(n.Destination)
+		return r.link(r.inlines(n, linked(s, address)), address, s)
 	case *ast.Image:
 		label := append([]piece{{style: s, text: "image: "}}, r.inlines(n, s)...)
-		return r.link(label, n.Destination, s)
+		return r.link(label, decode(n.Destination), s)
 	case *ast.AutoLink:
-		return []piece{{style: r.linked(s, n.URL(r.source)), text: text.Line(string(n.Label(r.source)))}}
+		return []piece{{style: linked(s, string(n.URL(r.source))), text: text.Line(string(n.Label(r.source)))}}
 	case *ast.RawHTML:
 		var pieces []piece
 		for i := range n.Segments.Len() {
@@ -96,6 +97,11 @@ func (r *renderer) inline(n ast.Node, s style) []piece {
 	default:
 		return r.inlines(n, s)
 	}
+}
+
+// decode returns a text without its backslash escapes and character references.
+func decode(source []byte) string {
+	return html.UnescapeString(string(util.UnescapePunctuations(source)))
 }
 
 // marked returns the pieces of an emphasized node: with an escape sequence, or with the mark
@@ -113,19 +119,19 @@ func (r *renderer) marked(n ast.Node, s style, sgr, mark string) []piece {
 }
 
 // linked returns the style of the text of a link.
-func (r *renderer) linked(s style, address []byte) style {
+func linked(s style, address string) style {
 	s.sgr += underline
-	s.address = linkAddress(string(address))
+	s.address = linkAddress(address)
 	return s
 }
 
 // link returns the label of a link and, unless the label is the address, the address.
-func (r *renderer) link(label []piece, destination []byte, s style) []piece {
+func (r *renderer) link(label []piece, address string, s style) []piece {
 	var shown strings.Builder
 	for _, p := range label {
 		shown.WriteString(p.text)
 	}
-	address := text.Line(html.UnescapeString(string(destination)))
+	address = text.Line(address)
 	if address == "" || shown.String() == address {
 		return label
 	}
@@ -134,10 +140,11 @@ func (r *renderer) link(label []piece, destination []byte, s style) []piece {
 }
 
 // linkAddress returns an address that a terminal may open, or "": an absolute URL with a
-// scheme that opens a page or a message.
+// scheme that opens a page or a message. It returns "" for an address with a user name,
+// because the user name can look like the host.
 func linkAddress(address string) string {
 	u, err := url.Parse(address)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "mailto") {
+	if err != nil || u.User != nil || (u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "mailto") {
 		return ""
 	}
 	encoded := u.String()

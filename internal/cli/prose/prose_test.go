@@ -85,6 +85,24 @@ func TestRender_LinksOnlyToPagesAndMessages(t *testing.T) {
 	}
 }
 
+func TestRender_LinkLeadsToVisibleAddress(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]struct{ visible, link string }{
+		"[docs](https://good.example&sol;x@evil.example/)": {"docs (https://good.example/x@evil.example/)", "https://good.example/x@evil.example/"},
+		"[docs](https://good.example\\/x@evil.example/)":   {"docs (https://good.example/x@evil.example/)", "https://good.example/x@evil.example/"},
+		"[docs](https://good.example&#92;x@evil.example/)": {`docs (https://good.example\x@evil.example/)`, ""},
+		"[docs](https://good.example@evil.example/)":       {"docs (https://good.example@evil.example/)", ""},
+		"<https://good.example&sol;x@evil.example/>":       {"https://good.example&sol;x@evil.example/", ""},
+	} {
+		got := strings.Join(Render(source, Options{Color: true, Links: true}), "\n")
+		_, link, _ := strings.Cut(got, linkStart)
+		link, _, _ = strings.Cut(link, linkEnd)
+		if Strip(got) != want.visible || link != want.link {
+			t.Errorf("%s: got %q with a link to %q, want %q with a link to %q", source, Strip(got), link, want.visible, want.link)
+		}
+	}
+}
+
 // Nested blocks and unclosed brackets take the parser quadratic time.
 func TestRender_DocumentWithTooManyMarksStaysAsItIs(t *testing.T) {
 	t.Parallel()
