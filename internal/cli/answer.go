@@ -69,7 +69,8 @@ func (k *call) answer(ctx context.Context, args []string, isText bool) error {
 	if err := k.execute(ctx, c, out); err != nil {
 		return err
 	}
-	if out.Answer != answer {
+	// The service trims an answer.
+	if strings.TrimSpace(out.Answer) != strings.TrimSpace(answer) {
 		return fault.Conflict(fmt.Sprintf("The decision request of %s was resolved in the meantime (%s); your answer was not recorded.", out.TaskKey, out.Status))
 	}
 	return k.inv.show(ctx, view{data: out, markdown: func(d *markdown.Doc) { k.writePage(d, reflect.ValueOf(out)) }})
@@ -106,8 +107,9 @@ func (e *noRequestError) Error() string { return e.task + " has no open decision
 // chooseOption returns the index of the option that the text identifies: its whole text in
 // any case, its number, or a unique part of it.
 func chooseOption(options []string, text string) (int, error) {
+	text = strings.TrimSpace(text)
 	for i, o := range options {
-		if strings.EqualFold(strings.TrimSpace(o), strings.TrimSpace(text)) {
+		if strings.EqualFold(strings.TrimSpace(o), text) {
 			return i, nil
 		}
 	}

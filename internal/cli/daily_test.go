@@ -27,6 +27,8 @@ func TestAnswer_FindsOpenRequestAndOption(t *testing.T) {
 		{"part of one option", open, red, []string{"red"}, ExitDone, `{"chosenOptionIndex":1}`},
 		{"number", open, red, []string{"1"}, ExitDone, `{"chosenOptionIndex":1}`},
 		{"free text", open, strings.ReplaceAll(red, "Red granite\",\"chosen", "blue\",\"chosen"), []string{"blue", "--free-text"}, ExitDone, `{"answer":"blue"}`},
+		{"free text with spaces", open, strings.ReplaceAll(red, "Red granite\",\"chosen", "blue\",\"chosen"), []string{" blue ", "--free-text"}, ExitDone, `{"answer":" blue "}`},
+		{"part with spaces", open, red, []string{" red "}, ExitDone, `{"chosenOptionIndex":1}`},
 		{"standard input", open, red, []string{"-"}, ExitDone, `{"chosenOptionIndex":1}`},
 		{"part of two options", open, red, []string{"granite"}, ExitUsage, `"granite" matches several options: 0 "Grey granite", 1 "Red granite"`},
 		{"no option", open, red, []string{"blue"}, ExitUsage, `"blue" is not an option; the options are: 0 "Grey granite"`},
