@@ -1,8 +1,10 @@
 package dev
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -107,6 +109,11 @@ func TestExplainDecision_AgreesWithOperation(t *testing.T) {
 		{admin, "revoke-permission", "tasks.read", "", 400, "more than one record"},
 		{admin, "update-task", "", "", 400, "record is required"},
 		{admin, "paint-task", "QUAY-1", "", 400, "no operation"},
+		{admin, "mark-awaiting-decision", "QUAY-1", "", 400, "several permissions"},
+		{admin, "update_task", "QUAY-1", "", 200, `"allow":true`},
+		{admin, "get-task", "QUAY-1", "agent+builder@acme.example", 200, `"allow":true`},
+		{admin, "get-task", "QUAY-1", "agent+retired@acme.example", 200, `"code":"account_not_active"`},
+		{admin, "get-task", "QUAY-1", "agent+retired@acme.example", 200, `"allow":false`},
 	} {
 		if a, _ := explain(c.token, c.operation, c.of, c.user); a.Code != c.code || !strings.Contains(a.Body, c.want) {
 			t.Errorf("explain %s of %s for %q: got %d %s, want %d with %q", c.operation, c.of, c.user, a.Code, a.Body, c.code, c.want)
@@ -117,4 +124,32 @@ func TestExplainDecision_AgreesWithOperation(t *testing.T) {
 		t.Error("delete-task: got not allowed for the administrator, want allowed")
 	}
 	s.want(200, "Task", "GET", "/api/projects/QUAY/tasks/QUAY-1", admin, nil)
+}
+
+// TestExplainDecision_ConcurrentUsersGetTheirOwnDecision asks about two users at the same time
+// while no principal is cached, so that the loads of both are under way together.
+func TestExplainDecision_ConcurrentUsersGetTheirOwnDecision(t *testing.T) {
+	t.Parallel()
+	s := &stage{Dev: startDev(t), t: t}
+	admin := s.loginAs("admin@acme.example")
+	s.want(201, "", "POST", "/api/projects", admin, body{"name": "Quay", "prefix": "QUAY", "startDate": "2027-01-01"})
+	s.want(201, "", "POST", "/api/projects/QUAY/tasks", admin, body{"title": "Task"})
+	for round := range 5 {
+		// A change of the roles makes the cached principals outdated.
+		s.want(201, "", "POST", "/api/roles", admin, body{"name": fmt.Sprintf("Round %d", round)})
+		var group sync.WaitGroup
+		for i := range 8 {
+			group.Go(func() {
+				user, want := "project-manager@acme.example", `"allow":true`
+				if i%2 == 1 {
+					user, want = "guest@acme.example", `"allow":false`
+				}
+				q := url.Values{"operation": {"delete-task"}, "record": {"QUAY-1"}, "userId": {user}}
+				if a := s.do("GET", "/api/explain-decision?"+q.Encode(), admin, nil); a.Code != 200 || !strings.Contains(a.Body, want) {
+					t.Errorf("round %d: delete-task for %s: got %d %s, want %s", round, user, a.Code, a.Body, want)
+				}
+			})
+		}
+		group.Wait()
+	}
 }

@@ -323,7 +323,7 @@ func (c *Call) Decide(ctx context.Context, permission string, r authz.Resource) 
 		Actor: c.Actor.Subject, Resource: r, RequestID: op.RequestID(ctx),
 	})
 	if e := explanationFrom(ctx); e != nil {
-		e.record(r, d)
+		e.record(permission, r, d)
 	}
 	switch {
 	case err == nil && d.Allow:

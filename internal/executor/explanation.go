@@ -38,7 +38,8 @@ type userPrincipals interface {
 // explanation is the state of a call that is explained.
 type explanation struct {
 	Explanation
-	decided bool
+	permission string
+	decided    bool
 	// skipGuard omits the check that the caller holds the permission in any scope. The
 	// record is then always loaded.
 	skipGuard bool
@@ -73,7 +74,7 @@ func (c *Call) Explain(ctx context.Context, b op.Bound, in any, other *Explained
 	}
 	principals, ok := c.module.cfg.Principals.(userPrincipals)
 	if !ok {
-		return own, fault.Internal(errors.New("executor: the principals cannot be built for another user"))
+		return own, fault.Internal(errors.New("executor: Principals does not implement ForUser"))
 	}
 	p, err := principals.ForUser(ctx, c.Tenant, other.ID, other.Kind)
 	if err != nil {
@@ -84,7 +85,7 @@ func (c *Call) Explain(ctx context.Context, b op.Bound, in any, other *Explained
 
 // explain calls the operation as the principal until its decision.
 func explain(ctx context.Context, b op.Bound, in any, p *principal.Principal, skipGuard bool) (Explanation, error) {
-	e := &explanation{skipGuard: skipGuard}
+	e := &explanation{permission: b.Permission, skipGuard: skipGuard}
 	// The explained call has no idempotency key, so no stored response is returned for it.
 	ctx = op.WithRequest(authz.Unlogged(ctx), op.Request{ID: op.RequestID(ctx)})
 	_, err := b.Call(context.WithValue(principal.NewContext(ctx, p), explanationKey{}, e), in)
@@ -94,6 +95,8 @@ func explain(ctx context.Context, b op.Bound, in any, p *principal.Principal, sk
 	case fault.HasCode(err, fault.CodeForbidden), fault.HasCode(err, fault.CodeNotFound):
 		e.Fault = fault.From(err)
 		return e.Explanation, nil
+	case fault.HasCode(err, fault.CodeValidation):
+		return e.Explanation, fault.Validation("operation", "The decision about "+b.Name+" cannot be explained for this record: "+fault.From(err).Message)
 	case err == nil:
 		return e.Explanation, fault.Internal(fmt.Errorf("executor: %s did not end after its decision", b.Name))
 	default:
@@ -107,8 +110,8 @@ func notExplainable(o *op.Operation) error {
 }
 
 // record stores the first decision about the operation's permission.
-func (e *explanation) record(r authz.Resource, d authz.Decision) {
-	if !e.decided {
+func (e *explanation) record(permission string, r authz.Resource, d authz.Decision) {
+	if !e.decided && permission == e.permission {
 		e.decided, e.Resource, e.Decision = true, r, d
 	}
 }

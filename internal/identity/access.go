@@ -91,12 +91,19 @@ func (s *Service) permissionOrigins(ctx context.Context, c *executor.Call, u *co
 		return nil, err
 	}
 	origins := map[string][]contract.PermissionOrigin{}
+	// A role gives the same permissions in each project, so one evaluation is enough.
+	type roleIn struct{ role, scope string }
+	granted := map[roleIn][]string{}
 	for _, h := range held {
-		subject, err := s.deps.Policies.Subject(ctx, storedSubject(c, u, []heldRole{h}))
-		if err != nil {
-			return nil, err
+		key := roleIn{h.Name, h.Scope}
+		if _, ok := granted[key]; !ok {
+			subject, err := s.deps.Policies.Subject(ctx, storedSubject(c, u, []heldRole{h}))
+			if err != nil {
+				return nil, err
+			}
+			granted[key] = subject.Permissions()
 		}
-		for _, name := range subject.Permissions() {
+		for _, name := range granted[key] {
 			origins[name] = append(origins[name], contract.PermissionOrigin{Kind: contract.OriginRole, Role: h.Name, Scope: h.Scope, ScopeID: op.UUID(h.ScopeID)})
 		}
 	}

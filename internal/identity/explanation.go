@@ -6,8 +6,10 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 
 	contract "parapet/internal/contract/identity"
+	trackercontract "parapet/internal/contract/tracker"
 	"parapet/internal/executor"
 	"parapet/internal/fault"
 	"parapet/internal/op"
@@ -18,19 +20,26 @@ import (
 func (s *Service) explainDecision(ctx context.Context, c *executor.Call, in *contract.ExplainDecisionIn) (*contract.Explanation, error) {
 	out := &contract.Explanation{Operation: in.Operation, UserID: c.Actor.UserID, Reasons: []contract.ExplanationReason{}}
 	var other *executor.ExplainedUser
+	inactive := false
 	if in.UserID != "" && in.UserID != c.Actor.UserID {
 		u, err := decideExplanation(ctx, c, in.UserID)
 		if err != nil {
 			return nil, err
 		}
 		other, out.UserID = &executor.ExplainedUser{ID: u.ID, Kind: u.PrincipalKind}, u.ID
+		inactive = u.Status != contract.UserActive || u.MembershipStatus != contract.MembershipActive
 	}
 	operations := s.deps.Operations()
-	i := slices.IndexFunc(operations, func(b op.Bound) bool { return b.Name == in.Operation })
+	// Tools have the names of operations with underscores.
+	out.Operation = strings.ReplaceAll(in.Operation, "_", "-")
+	i := slices.IndexFunc(operations, func(b op.Bound) bool { return b.Name == out.Operation })
 	if i < 0 {
 		return nil, fault.Validation("operation", fmt.Sprintf("There is no operation %q. Use the name of a pt command or of an operation in /openapi.json, such as update-task.", in.Operation))
 	}
 	b := operations[i]
+	if b.Grant != b.Permission {
+		return nil, fault.Validation("operation", "The decision about "+b.Name+" cannot be explained, because one of several permissions is enough for it.")
+	}
 	input, err := explainedInput(b.Operation, in)
 	if err != nil {
 		return nil, err
@@ -43,6 +52,14 @@ func (s *Service) explainDecision(ctx context.Context, c *executor.Call, in *con
 		return nil, e.Fault
 	}
 	fillExplanation(out, b.Operation, &e)
+	if inactive && out.Allow {
+		out.Allow = false
+		out.Reasons = append(out.Reasons, contract.ExplanationReason{Code: "account_not_active", Message: "The user's account or membership is not active.", Remedy: "Activate the account or the membership."})
+	}
+	if other != nil && out.DelegationID != "" && c.Decide(ctx, trackercontract.PermDelegationsRead, tenantResource(c, "delegation")) != nil {
+		// As in get-access: only who may read delegations learns which one it is.
+		out.OnBehalfOf, out.DelegationID = "", ""
+	}
 	return out, nil
 }
 
@@ -62,7 +79,7 @@ func decideExplanation(ctx context.Context, c *executor.Call, user op.UUID) (con
 }
 
 func fillExplanation(out *contract.Explanation, o *op.Operation, e *executor.Explanation) {
-	out.Permission, out.Allow, out.Revision = o.Grant, e.Fault == nil, e.Decision.Revision
+	out.Permission, out.Allow, out.Revision = o.Permission, e.Fault == nil, e.Decision.Revision
 	if b := e.Decision.OnBehalfOf; b != nil {
 		out.OnBehalfOf, out.DelegationID = op.UUID(b.Delegator), op.UUID(b.Delegation)
 	}

@@ -260,7 +260,7 @@ func (c *Checker) loadPrincipal(ctx context.Context, claims token.Claims, record
 	if live == nil {
 		live = &LiveState{}
 	}
-	flight := "subject/" + string(target) + "/" + string(claims.ID) + "/" + policies + "/" + strconv.FormatInt(live.Revision, 10) + "/" +
+	flight := "subject/" + string(target) + "/" + string(claims.Subject) + "/" + string(claims.ID) + "/" + policies + "/" + strconv.FormatInt(live.Revision, 10) + "/" +
 		live.Delegations.Fingerprint + "/" + claimsDigest(claims)
 	return loadOnce(ctx, &c.loads, flight, func(ctx context.Context) (*Principal, error) {
 		began, epoch := c.cfg.Clock.Now(), c.subjects.currentEpoch()

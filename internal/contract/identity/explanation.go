@@ -19,7 +19,7 @@ type Explanation struct {
 	Allow          bool                `json:"allow" doc:"Whether the policies allow the operation. An operation can have more rules, for example for single fields."`
 	Hidden         bool                `json:"hidden" doc:"Whether the user gets NOT_FOUND, as for a record that does not exist."`
 	Reasons        []ExplanationReason `json:"reasons" doc:"The reasons of a denial; empty if the operation is allowed or the record is hidden."`
-	OnBehalfOf     op.UUID             `json:"onBehalfOf,omitempty" doc:"The delegator, if only a delegation allows the operation."`
+	OnBehalfOf     op.UUID             `json:"onBehalfOf,omitempty" doc:"The delegator, if only a delegation allows the operation; for another user, only if the caller may read delegations."`
 	OnBehalfOfUser *op.Reference       `json:"onBehalfOfUser,omitempty" doc:"The name of the record that onBehalfOf identifies."`
 	DelegationID   op.UUID             `json:"delegationId,omitempty" doc:"The delegation that allows the operation; absent if the user's own permissions do."`
 	ResourceType   string              `json:"resourceType,omitempty" doc:"The type of the record as the policies see it; absent if the user holds the permission in no scope."`
@@ -38,6 +38,6 @@ type ExplanationReason struct {
 var ExplainDecision = op.New[ExplainDecisionIn, Explanation](op.Spec{
 	Name: "explain-decision", Module: Module, Method: "GET", Path: "/api/explain-decision", Access: op.Authenticated, Effect: op.Read,
 	Summary: "Explain whether an operation on a record is allowed",
-	Description: "Evaluates the policies as the operation does, and changes nothing. Everybody may ask about themselves. To ask about another user, the caller needs " +
+	Description: "Evaluates the policies for the operation without carrying it out. Everybody may ask about themselves. To ask about another user, the caller needs " +
 		"decision_log.read in the whole tenant and user.read for the user, and must be able to see the record. Lists and operations on several records are not supported.",
 })
