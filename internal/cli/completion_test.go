@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 	"unicode"
@@ -95,6 +96,47 @@ func TestCompletion_SuggestsRecordsWithOneRequest(t *testing.T) {
 				t.Errorf("requests: got %v, want at most one", s.requests)
 			}
 		})
+	}
+}
+
+// TestCompletion_BashReplacesOnlyThePartAfterItsWordBreak runs the script in Bash with a pt
+// that prints fixed suggestions. A probe prints what follows the kept part of the word.
+func TestCompletion_BashReplacesOnlyThePartAfterItsWordBreak(t *testing.T) {
+	t.Parallel()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("bash is not installed")
+	}
+	const script = `. completion/pt.bash
+pt() { printf "$suggestions\n:4\n"; }
+probe() {
+  COMP_LINE=$1 COMP_POINT=${#1} COMP_TYPE=9
+  shift
+  COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+  _pt
+  printf '%s|' "${COMPREPLY[@]}"
+}
+`
+	for _, tc := range []struct{ name, suggestions, probe, want string }{
+		{"address", `lin@acme.example\tLin`, `'pt get lin@ac' pt get lin @ac`, "@acme.example|"},
+		{"address in another case", `lin@acme.example\tLin`, `'pt get LIN@' pt get LIN @`, "@acme.example|"},
+		{"address of a flag", `lin@acme.example`, `'pt get --assignee=lin@ac' pt get --assignee = lin @ac`, "@acme.example|"},
+		{"value of a flag", `in_progress`, `'pt get --status=IN' pt get --status = IN`, "in_progress|"},
+		{"quoted address", `lin@acme.example`, `'pt get "lin@ac' pt get '"lin@ac'`, "lin@acme.example|"},
+		{"escaped colon", `a:b`, `'pt get a\:' pt get 'a\:'`, "a:b|"},
+		{"unescaped colon", `a:b`, `'pt get a:' pt get a :`, "b|"},
+		{"no word breaks", `lin@acme.example`, `'pt get --assignee=lin@ac' pt get --assignee=lin@ac`, "--assignee=lin@acme.example|"},
+		{"equal values", `Plan\tDRAFT\nPlan\tDONE`, `'pt get ' pt get ''`, "Plan|"},
+		{"equal values and another", `Plan\tDRAFT\nPlans\tDONE\nPlan\tDONE`, `'pt get ' pt get ''`, "Plan  (DRAFT)|Plans  (DONE)|"},
+	} {
+		breaks := `COMP_WORDBREAKS=$' \t\n"\'@><=;|&(:'` + "\n"
+		if tc.name == "no word breaks" {
+			breaks = "COMP_WORDBREAKS=' '\n"
+		}
+		cmd := exec.CommandContext(t.Context(), bash, "--noprofile", "--norc", "-c", script+breaks+"suggestions='"+tc.suggestions+"'\nprobe "+tc.probe) //nolint:gosec // fixed texts
+		if got, err := cmd.CombinedOutput(); err != nil || string(got) != tc.want {
+			t.Errorf("%s: got %q and %v, want %q", tc.name, got, err, tc.want)
+		}
 	}
 }
 

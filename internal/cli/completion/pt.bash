@@ -18,11 +18,12 @@ _pt_split() {
   done
 }
 
-# _pt_unquote sets word to its argument without quotes and backslashes, and quote to the
-# quote that is still open.
+# _pt_unquote sets word to its argument without quotes and backslashes, quote to the quote
+# that is still open, and kept to the number of characters of word that Bash does not replace.
+# Bash replaces what follows the last unquoted = or :, or the last unquoted @ and what follows.
 _pt_unquote() {
   local text=$1 i c
-  word='' quote=''
+  word='' quote='' kept=0
   for ((i = 0; i < ${#text}; i++)); do
     c=${text:i:1}
     if [[ $quote == "'" && $c != "'" ]]; then
@@ -35,13 +36,15 @@ _pt_unquote() {
     elif [[ -z $quote && ($c == '"' || $c == "'") ]]; then
       quote=$c
     else
+      [[ $c == @ && $COMP_WORDBREAKS == *@* ]] && kept=${#word}
       word+=$c
+      [[ $c == [=:] && $COMP_WORDBREAKS == *"$c"* ]] && kept=${#word}
     fi
   done
 }
 
 _pt() {
-  local words word quote i line value about directive head show=() values=() lines=() request=()
+  local words word quote kept i line value about directive flag='' seen=$'\n' show=() values=() lines=() request=()
   COMPREPLY=()
   _pt_split
   for ((i = 1; i < ${#words[@]}; i++)); do
@@ -63,12 +66,7 @@ _pt() {
   fi
   ((directive & 2)) && compopt -o nospace 2>/dev/null
   ((directive & 32)) && compopt -o nosort 2>/dev/null
-  # Outside of quotes, Bash replaces only what follows the last of these characters.
-  head=
-  if [[ -z $quote ]]; then
-    [[ $word == -*=* ]] && word=${word#*=}
-    head=${word%"${word##*[@=:]}"}
-  fi
+  [[ -z $quote && $word == -*=* ]] && flag=${word%%=*}=
   for line in "${lines[@]}"; do
     value=${line%%$'\t'*} about=
     [[ $line == *$'\t'* ]] && about=${line#*$'\t'}
@@ -76,8 +74,11 @@ _pt() {
     case $quote in
       '"') [[ $value == *[\"\$\`\\!]* ]] && continue ;;
       "'") [[ $value == *\'* ]] && continue ;;
-      *) value=${value#"$head"} && printf -v value %q "$value" ;;
+      *) value=$flag$value && printf -v value %q "${value:kept}" ;;
     esac
+    # Two records can have the same name.
+    [[ $seen == *$'\n'"$value"$'\n'* ]] && continue
+    seen+=$value$'\n'
     values+=("$value")
     show+=("$about")
   done
