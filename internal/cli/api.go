@@ -60,7 +60,12 @@ func (o *apiOptions) run(ctx context.Context, args []string) error {
 		return usagef("path %q must start with exactly one slash", args[1])
 	}
 	r.Repeatable = r.Method == http.MethodGet || r.Method == http.MethodHead
-	if known := operationAt(r.Method, r.Target); r.IdempotencyKey == "" && known != nil && client.TakesIdempotencyKey(known) {
+	known := operationAt(r.Method, r.Target)
+	// A pager can keep what it shows. A write that this version of pt does not know may return a secret.
+	if (known == nil && !r.Repeatable) || (known != nil && known.Secret) {
+		o.inv.flags.noPager = true
+	}
+	if r.IdempotencyKey == "" && known != nil && client.TakesIdempotencyKey(known) {
 		r.IdempotencyKey, r.GeneratedKey = client.NewID(), true
 	}
 	var err error

@@ -73,6 +73,7 @@ func (k *call) run(ctx context.Context, args []string) error {
 		return k.inv.show(ctx, view{data: data, markdown: func(d *markdown.Doc) { d.Line(line) }})
 	}
 	if k.op.Secret {
+		k.inv.flags.noPager = true // a pager can keep what it shows
 		k.inv.printNote("The token is shown only once. Store it now.")
 	}
 	return k.inv.show(ctx, view{data: out.Interface(), markdown: func(d *markdown.Doc) {

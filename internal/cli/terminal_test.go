@@ -86,6 +86,19 @@ func TestOutput_LongerThanScreenIsShownInPager(t *testing.T) {
 	}
 }
 
+func TestOutput_SecretIsNotShownInPager(t *testing.T) {
+	t.Parallel()
+	s := serve(t, routes())
+	w := environment{terminal: true, width: 80, height: 2, env: map[string]string{"PT_PAGER": "sed s/^/paged:/", "NO_COLOR": "1"}}
+	for _, args := range [][]string{
+		{"issue-key", "--label", "ci"}, {"issue-key", "--label", "ci", "--json"}, {"api", "POST", "/api/auth/api-keys", "--field", "label=ci"},
+	} {
+		if got := invoke(t, s, w, args...); !strings.Contains(got.out, "the.new.token") || strings.Contains(got.out, "paged:") {
+			t.Errorf("%v: got %+v, want the token without a pager", args, got)
+		}
+	}
+}
+
 func TestGetTask_ShowsLatestComments(t *testing.T) {
 	t.Parallel()
 	var items []string
