@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os/exec"
 	"strings"
@@ -15,6 +16,9 @@ const defaultPager = "less -FRX"
 
 // pagerGrace is how long a pager may take to end after pt was interrupted.
 const pagerGrace = 300 * time.Millisecond
+
+// pagerStart is the time in which a pager that ends with an error has shown nothing.
+const pagerStart = time.Second
 
 // pagerVariables are the environment variables that a pager gets. The credential is not one
 // of them.
@@ -34,7 +38,7 @@ func (inv *invocation) print(ctx context.Context, out string) error {
 }
 
 // page shows a text in a pager and waits until the user leaves it. It returns false if the
-// pager could not be started.
+// pager could not be started or ended with an error at once.
 func (inv *invocation) page(ctx context.Context, words []string, out string) bool {
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...) //nolint:gosec // the user chooses the pager
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(out), inv.Out, inv.Err
@@ -47,10 +51,14 @@ func (inv *invocation) page(ctx context.Context, words []string, out string) boo
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
 	}
+	started := inv.Clock.Now()
 	if cmd.Start() != nil {
 		return false
 	}
-	// The exit code of a pager does not matter: the user has left it.
-	_ = cmd.Wait()
-	return true
+	exit := (*exec.ExitError)(nil)
+	if !errors.As(cmd.Wait(), &exit) || ctx.Err() != nil {
+		return true
+	}
+	// The exit code is -1 after a signal. A pager that the user has left may have any code.
+	return exit.ExitCode() < 0 || inv.Clock.Now().Sub(started) >= pagerStart
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -95,6 +96,18 @@ func TestOutput_SecretIsNotShownInPager(t *testing.T) {
 	} {
 		if got := invoke(t, s, w, args...); !strings.Contains(got.out, "the.new.token") || strings.Contains(got.out, "paged:") {
 			t.Errorf("%v: got %+v, want the token without a pager", args, got)
+		}
+	}
+}
+
+func TestOutput_PagerThatFailsAtOnceLosesNothing(t *testing.T) {
+	t.Parallel()
+	s := serve(t, routes())
+	w := environment{terminal: true, width: 80, height: 5, env: map[string]string{"NO_COLOR": "1", "PATH": os.Getenv("PATH")}}
+	for pager, want := range map[string]bool{"false": true, "sed --no-such-option": true, "sh -c 'less": true, "true": false} {
+		w.env["PT_PAGER"] = pager
+		if got := invoke(t, s, w, "get-task", "APOLLO-17"); got.code != ExitDone || strings.Contains(got.out, "APOLLO-17") != want {
+			t.Errorf("%s: got %+v, want the output: %v", pager, got, want)
 		}
 	}
 }
