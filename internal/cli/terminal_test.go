@@ -125,7 +125,7 @@ func TestGetTask_ShowsLatestComments(t *testing.T) {
 		"GET /api/comments?cursor=bmV4dA&limit=200&taskId=APOLLO-17": okReply(`{"items":[` + strings.Join(items[20:], ",") + `]}`),
 	})
 	got := invoke(t, s, environment{terminal: true, width: 80, env: map[string]string{"NO_COLOR": "1"}}, "get-task", "APOLLO-17")
-	if !strings.Contains(got.out, "The latest 20 of 23.") || !strings.Contains(got.out, `, 1 hour ago`) || strings.Contains(got.out, "Comment **3**") || !strings.HasSuffix(got.out, "Comment **23**\n") {
+	if !strings.Contains(got.out, "The latest 20 of 23; older ones are not shown.") || !strings.Contains(got.out, `, 1 hour ago`) || strings.Contains(got.out, "Comment **3**") || !strings.HasSuffix(got.out, "Comment **23**\n") {
 		t.Errorf("got\n%s%s\nwant the latest 20 comments", got.out, got.err)
 	}
 	if got := invoke(t, serve(t, map[string]reply{task: okReply(taskJSON)}), environment{}, "get-task", "APOLLO-17"); got.code != ExitDone || !strings.Contains(got.out, "# APOLLO-17") || !strings.Contains(got.err, "The page is not complete: ") {
@@ -134,5 +134,21 @@ func TestGetTask_ShowsLatestComments(t *testing.T) {
 	s = serve(t, map[string]reply{task: okReply(taskJSON)})
 	if got := invoke(t, s, environment{}, "get-task", "APOLLO-17", "--json"); got.code != ExitDone || len(s.requests) != 1 {
 		t.Errorf("with --json: got %+v and requests %v, want one request", got, s.requests)
+	}
+}
+
+func TestGetTask_LimitsRequestsForComments(t *testing.T) {
+	t.Parallel()
+	var items []string
+	for range 200 {
+		items = append(items, `{"id":"`+taskID+`","projectId":"`+apollo+`","taskId":"`+taskID+`","body":"Yes.","authorId":"`+worker+`","edited":false,"createdAt":"2026-11-20T11:00:00Z","updatedAt":"2026-11-20T11:00:00Z"}`)
+	}
+	s := serve(t, map[string]reply{
+		"GET /api/projects/" + apollo + "/tasks/APOLLO-17": okReply(taskJSON),
+		"GET /api/comments": okReply(`{"items":[` + strings.Join(items, ",") + `],"nextCursor":"bmV4dA"}`),
+	})
+	got := invoke(t, s, environment{}, "get-task", "APOLLO-17")
+	if got.code != ExitDone || len(s.requests) != 1+maxCommentRequests || !strings.Contains(got.out, "Comments 981 to 1000; newer and older ones are not shown.") {
+		t.Errorf("got %d requests and\n%s%s\nwant %d and a note", len(s.requests), got.out, got.err, 1+maxCommentRequests)
 	}
 }
