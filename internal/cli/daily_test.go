@@ -91,6 +91,28 @@ func dailyGoldens() goldenGroup {
 	}
 }
 
+func TestStatus_ShowsProblemOfDefaultProject(t *testing.T) {
+	t.Parallel()
+	all := routes()
+	all["GET /api/inbox"] = okReply(`{}`)
+	for project, want := range map[string]string{
+		"ghost": `- Project: none; "ghost": There is no such project. (PT_PROJECT)`,
+		"lunar": `- Project: none; "lunar": The hint fits more than one project. (PT_PROJECT)`,
+	} {
+		w := environment{env: map[string]string{"PT_PROJECT": project}}
+		if got := invoke(t, serve(t, all), w, "status"); got.code != ExitDone || !strings.Contains(got.out, want) || !strings.Contains(got.out, "- Waiting for you: nothing") {
+			t.Errorf("%s: got %+v, want the page with %s", project, got, want)
+		}
+		if got := invoke(t, serve(t, all), w, "status", "--json"); got.code != ExitDone || !strings.Contains(got.out, `"projectSource":"PT_PROJECT","projectProblem":"`) {
+			t.Errorf("%s with --json: got %+v, want the problem", project, got)
+		}
+	}
+	all["GET /api/projects/find"] = errorReply(500, "INTERNAL_ERROR", "Failed.", "")
+	if got := invoke(t, serve(t, all), environment{env: map[string]string{"PT_PROJECT": "APOLLO"}}, "status"); got.code == ExitDone {
+		t.Errorf("internal error: got %+v, want an error", got)
+	}
+}
+
 func TestInbox_ShowsActiveKeysThatExpireSoon(t *testing.T) {
 	t.Parallel()
 	key := func(label, expiry, more string) string {

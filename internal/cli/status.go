@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -24,11 +23,13 @@ type situation struct {
 	Profile string          `json:"profile"`
 	// CredentialSource is where the credential comes from.
 	CredentialSource string `json:"credentialSource"`
-	// ProjectSource is why Project is the default project. Without a default project, both
-	// are absent.
-	ProjectSource string                   `json:"projectSource,omitempty"`
-	Project       *tracker.ProjectOverview `json:"project,omitempty"`
-	Inbox         *tracker.Inbox           `json:"inbox"`
+	// ProjectSource is where the default project comes from. Without a default project, it
+	// and Project are absent.
+	ProjectSource string `json:"projectSource,omitempty"`
+	// ProjectProblem is why the default project cannot be shown, or "".
+	ProjectProblem string                   `json:"projectProblem,omitempty"`
+	Project        *tracker.ProjectOverview `json:"project,omitempty"`
+	Inbox          *tracker.Inbox           `json:"inbox"`
 }
 
 func newSituationCmd(inv *invocation) *cobra.Command {
@@ -68,7 +69,8 @@ auth status shows the credential in detail, inbox what waits for you.`,
 	})
 }
 
-// findSituation finds the default project. A directory without a project is no error.
+// findSituation finds the default project. A directory without a project is no error, and a
+// default project that the service does not accept is a part of the output.
 func (inv *invocation) findSituation(ctx context.Context, c *client.Client, s settings, out *situation) error {
 	hint, source := s.project, "profile "+s.profile
 	switch {
@@ -83,16 +85,36 @@ func (inv *invocation) findSituation(ctx context.Context, c *client.Client, s se
 	if notBound := (*notBoundError)(nil); errors.As(err, &notBound) {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("default project (%s): %w", source, err)
-	}
 	out.ProjectSource = source
+	if err != nil {
+		if out.ProjectProblem = projectProblem(err); out.ProjectProblem == "" {
+			return err
+		}
+		if hint != "." {
+			out.ProjectProblem = strconv.Quote(hint) + ": " + out.ProjectProblem
+		}
+		return nil
+	}
 	out.Project, err = callOperation(ctx, c, tracker.GetProjectOverview, &tracker.GetProjectIn{ProjectID: p.ID})
 	if fault.HasCode(err, fault.CodeForbidden) {
 		// The caller may find the project and still not read its overview.
 		out.Project, err = &tracker.ProjectOverview{ID: p.ID, Name: p.Name, Reduced: true}, nil
 	}
 	return err
+}
+
+// projectProblem returns the message of an error that is due to the name of a project or to
+// the permissions of the caller, or "" for another error.
+func projectProblem(err error) string {
+	if wrong := (*usageError)(nil); errors.As(err, &wrong) {
+		return wrong.Error()
+	}
+	for _, code := range []fault.Code{fault.CodeNotFound, fault.CodeForbidden, fault.CodeConflict, fault.CodeValidation} {
+		if fault.HasCode(err, code) {
+			return fault.From(err).Message
+		}
+	}
+	return ""
 }
 
 // writeSituation writes the page of pt status.
@@ -105,10 +127,13 @@ func writeSituation(d *markdown.Doc, out *situation) {
 	d.Field("Roles", strings.Join(me.Roles, ", "))
 	d.Field("Service", out.BaseURL+" (profile "+out.Profile+", credential from "+out.CredentialSource+")")
 	d.Field("Expires", d.Time(me.ExpiresAt))
-	if p := out.Project; p == nil {
+	switch {
+	case out.ProjectProblem != "":
+		d.Field("Project", "none; "+out.ProjectProblem+" ("+out.ProjectSource+")")
+	case out.Project == nil:
 		d.Field("Project", "none; pt bind-repo binds this directory to one")
-	} else {
-		writeProjectState(d, p, out.ProjectSource)
+	default:
+		writeProjectState(d, out.Project, out.ProjectSource)
 	}
 	waiting := countInbox(out.Inbox)
 	if waiting == "" {
