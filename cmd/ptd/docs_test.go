@@ -108,7 +108,7 @@ func (h helpTexts) checkCall(ctx context.Context, program, arguments string) str
 	var path []string
 	for _, word := range words {
 		help, ok := h.lookup(ctx, program, path...)
-		if !ok || (path != nil && !strings.Contains(help, "Available Commands:")) {
+		if !ok || (path != nil && !strings.Contains(help, "Commands:\n")) {
 			break
 		}
 		if word == "help" {

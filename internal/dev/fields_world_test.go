@@ -317,6 +317,7 @@ func (s *fieldServer) createSessions(t testing.TB, office Tenant) {
 		s.world.ids["reset-password newPassword"] = string(uid.Random())
 	}
 	s.renew["reset-password"](fieldRequest{})
+	s.world.ids["explain-decision operation"], s.world.ids["explain-decision record"] = "get-project", "QFLD"
 	s.world.ids["login email"], s.world.ids["login password"] = "guest@northwind.example", *account("guest@northwind.example").Password
 }
 
