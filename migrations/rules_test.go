@@ -235,6 +235,7 @@ var exceptions = []exception{
 	{"policy", "projects.search_terms.search_read", searchRead},
 	{"policy", "projects.issue_terms.search_read", searchRead},
 	{"security definer", "projects.search_tasks", searchRead},
+	{"security definer", "projects.search_tenant_tasks", searchRead},
 	{"security definer", "projects.search_issues", searchRead},
 	{"ownership", "parapet_search", "owns the search functions and cannot log in"},
 
