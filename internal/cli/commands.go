@@ -41,6 +41,8 @@ func specialCommands() []specialCommand {
 		{groupProjects, "export", newExportCmd},
 		{groupAccess, "auth", newAuthCmd},
 		{groupAccess, "list-orgs", newListOrgsCmd},
+		{groupAccess, "why", newWhyCmd("why")},
+		{groupAccess, "explain-decision", newWhyCmd("explain-decision")},
 		{groupAdministration, "grants list", newListGrantsCmd},
 		{groupAdministration, "access of", newAccessCmd},
 		{groupAdministration, "audit", newLogCmd("list-audit-entries", "audit")},

@@ -43,6 +43,8 @@ func sourceOf(o *op.Operation, f op.Field) source {
 		return suggestTasks
 	case "issue":
 		return suggestIssues
+	case "operation":
+		return suggestOperations
 	case "permission", "permissions":
 		return suggestPermissions
 	case "targetUserId", "serviceUserId":

@@ -72,6 +72,8 @@ func exitCode(err error) int {
 		return ExitDone
 	case errors.Is(err, errCancelled), errors.Is(err, errNoAnswer), errors.Is(err, context.Canceled):
 		return ExitCancelled
+	case errors.Is(err, errDenied):
+		return ExitForbidden
 	case errors.As(err, &wrong):
 		return ExitUsage
 	case errors.As(err, &notLoggedIn):
@@ -125,7 +127,7 @@ type errorReport struct {
 // reportError prints err to the error stream and returns the exit code.
 func (inv *invocation) reportError(err error, args []string) int {
 	code := exitCode(err)
-	if err == nil || errors.Is(err, errReported) || errors.Is(err, errNoAnswer) {
+	if err == nil || errors.Is(err, errReported) || errors.Is(err, errNoAnswer) || errors.Is(err, errDenied) {
 		return code
 	}
 	p := inv.newErrorReport(err, code)

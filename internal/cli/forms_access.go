@@ -34,7 +34,8 @@ when you lose the permission, and when you or the delegate is suspended.
 		"change-email":      {paths: []string{"auth change-email"}},
 		"permissions": {short: "Show the permissions of the credential", example: `  pt permissions
   pt permissions --json --jq '.data.permissions[].name'`},
-		"list-orgs": {via: "list-orgs"},
+		"list-orgs":        {via: "list-orgs"},
+		"explain-decision": {via: "why"},
 		"list-people": {example: `  pt list-people
   pt list-people --search lin --json --jq '.data[0].id'`},
 	}

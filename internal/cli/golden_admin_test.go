@@ -41,6 +41,24 @@ func adminGoldens() goldenGroup {
 		`{"name":"tasks.read","description":"See tasks.","origins":[{"kind":"role","role":"Member","scope":"tenant"},{"kind":"delegation","scope":"project","scopeId":"` + apollo + `","scopeRecord":{"id":"` + apollo + `","key":"APOLLO","name":"Apollo"},"delegationId":"` + delegationID + `","delegator":"` + worker + `","delegatorUser":` + workerJSON + `}]}],` +
 		`"delegations":[{"id":"` + delegationID + `","delegator":"` + worker + `","delegatorUser":` + workerJSON + `,"scope":"project","scopeId":"` + apollo + `","scopeRecord":{"id":"` + apollo + `","key":"APOLLO","name":"Apollo"},"permissions":["tasks.read"],` + until + `]}`
 	routes["GET /api/users/lin@acme.example/access"] = okReply(access)
+	explanation := func(operation, permission, rest string) reply {
+		return okReply(`{"operation":"` + operation + `","permission":"` + permission + `","userId":"` + lin + `","user":` + linRefJSON + `,"revision":"sha256:1",` + rest + `}`)
+	}
+	denial := `"allow":false,"hidden":false,"resourceType":"task","resourceId":"` + taskID + `","reasons":[` +
+		`{"code":"permission_missing","message":"You need the permission task.delete.","remedy":"Ask an administrator for a role that grants task.delete."},` +
+		`{"code":"clearance_too_low","message":"The clearance \u001b[2Jis too low.","remedy":"Ask for a higher clearance."}]`
+	asLin := "&userId=lin%40acme.example"
+	why := "GET /api/explain-decision?operation="
+	routes[why+"update-task&record=APOLLO-17"+asLin] = explanation("update-task", "task.update", `"allow":true,"hidden":false,"reasons":[]`)
+	routes[why+"get-task&record=APOLLO-17"+asLin] = explanation("get-task", "tasks.read", `"allow":true,"hidden":false,"reasons":[],"onBehalfOf":"`+worker+`","onBehalfOfUser":`+workerJSON+`,"delegationId":"`+delegationID+`"`)
+	routes[why+"delete-task&record=APOLLO-17"+asLin] = explanation("delete-task", "task.delete", denial)
+	routes[why+"delete-task&record=APOLLO-17"] = explanation("delete-task", "task.delete", denial)
+	routes[why+"get-task&record=APOLLO-18"+asLin] = explanation("get-task", "tasks.read", `"allow":false,"hidden":true,"reasons":[]`)
+	routes[why+"create-issue&record=APOLLO"+asLin] = explanation("create-issue", "issue.create", `"allow":true,"hidden":false,"reasons":[]`)
+	routes[why+"suspend-user&record=worker%40example.org"+asLin] = explanation("suspend-user", "user.suspend", denial)
+	routes[why+"start-stage&projectId=APOLLO&record=Design"+asLin] = explanation("start-stage", "stage.update", denial)
+	routes[why+"mark-awaiting-decision&record=APOLLO-17"+asLin] = explanation("mark-awaiting-decision", "task.update", `"allow":true,"hidden":false,"reasons":[]`)
+	routes["GET /api/users/"+lin+"/access"] = okReply(access)
 	return goldenGroup{routes: routes, cases: []goldenCase{
 		{"grants-list", []string{"grants", "list"}, environment{}},
 		{"grants-list-user", []string{"grants", "list", "--user", "lin@acme.example"}, environment{}},
@@ -55,6 +73,16 @@ func adminGoldens() goldenGroup {
 		{"access-of-permission", []string{"access", "of", "lin@acme.example", "--permission", "tasks.read"}, environment{}},
 		{"access-of-permission-own", []string{"access", "of", "lin@acme.example", "--permission", "task.update"}, environment{}},
 		{"access-of-permission-unknown", []string{"access", "of", "lin@acme.example", "--permission", "task.fly"}, environment{}},
+		{"why", []string{"why", "update-task", "APOLLO-17", "--as", "lin@acme.example"}, environment{}},
+		{"why-delegation", []string{"why", "get-task", "APOLLO-17", "--as", "lin@acme.example"}, environment{}},
+		{"why-denied", []string{"why", "delete-task", "APOLLO-17", "--as", "lin@acme.example"}, environment{}},
+		{"why-hidden", []string{"why", "get-task", "APOLLO-18", "--as", "lin@acme.example"}, environment{}},
+		{"why-create", []string{"why", "create-issue", "APOLLO", "--as", "lin@acme.example"}, environment{}},
+		{"why-command", []string{"why", "users suspend", "worker@example.org", "--as", "lin@acme.example"}, environment{}},
+		{"why-project", []string{"why", "start-stage", "Design", "--as", "lin@acme.example"}, environment{env: map[string]string{"PT_PROJECT": "APOLLO"}}},
+		{"why-more-rules", []string{"why", "mark-awaiting-decision", "APOLLO-17", "--as", "lin@acme.example"}, environment{}},
+		{"why-unknown", []string{"why", "paint-task", "APOLLO-17"}, environment{}},
+		{"explain-decision", []string{"explain-decision", "delete-task", "APOLLO-17"}, environment{}},
 		{"keys-issue-service", []string{"keys", "issue-service", "--label", "ci", "--user", "multi-llm-review"}, environment{}},
 		{"keys-revoke", []string{"keys", "revoke", "CI", "--service-user", "multi-llm-review", "--reason", "replaced", "--yes"}, environment{}},
 		{"keys-revoke-none", []string{"keys", "revoke", "laptop", "--service-user", "multi-llm-review", "--reason", "replaced", "--yes"}, environment{}},

@@ -74,7 +74,8 @@ const exitCodesTopic = `Exit codes:
    4  authentication: the credential is missing or was rejected
    5  conflict: a name is taken, a name matches several records, or the task is a
       duplicate
-   6  forbidden: the message names the cause, the hint names a remedy
+   6  forbidden: the message names the cause, the hint names a remedy; also pt why, if
+      the operation is denied
    7  try again later: the service is busy, can't be reached or took too long; nothing
       was changed
    8  decision pending: nobody answered within --timeout

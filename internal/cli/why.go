@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parapet/internal/cli/markdown"
+	"parapet/internal/cli/text"
+	"parapet/internal/client"
+	"parapet/internal/contract/identity"
+	"parapet/internal/op"
+)
+
+// errDenied ends pt why with ExitForbidden and prints nothing: the command has already
+// printed the explanation.
+var errDenied = errors.New("the policies do not allow the operation")
+
+// newWhyCmd returns the function that builds pt why with the given name.
+func newWhyCmd(name string) func(*invocation) *cobra.Command {
+	return func(inv *invocation) *cobra.Command {
+		k, cmd := newCall(inv, identity.ExplainDecision.Operation, form{
+			short: "Explain whether an operation on a record is allowed",
+			long: `Explain whether the policies allow an operation on a record, and why. The command
+changes nothing. The operation is the name of a pt command on one record, such as
+update-task or "users suspend". The record is an ID, key or name. For an operation that
+creates a record, name the record in which it does so, such as the project for
+create-task. An operation can have more rules, for example for single fields.
+
+The exit code is 0 if the operation is allowed and 6 if it is denied.
+
+Everybody may ask about themselves. To ask about others, you need decision_log.read in
+the whole tenant and user.read, and you must be able to see the record.`,
+			example: "  pt " + name + " update-task HW-3\n  pt " + name + " delete-task HW-3 --as lin@acme.example\n  pt " + name + " create-task HW --json --jq .data.allow",
+			args:    "operation=operation record=record", flags: "userId=as", ignoreDefaultProject: true,
+			find: findExplained,
+		}, name)
+		return inv.setRun(cmd, reflect.TypeFor[identity.Explanation](), func(ctx context.Context, args []string) error {
+			c, err := k.prepare(ctx, args)
+			if err != nil {
+				return err
+			}
+			in, ok := k.input().(*identity.ExplainDecisionIn)
+			if !ok {
+				return usagef("pt why has another input")
+			}
+			e, err := callOperation(ctx, c, identity.ExplainDecision, in)
+			if err != nil {
+				return err
+			}
+			origins := inv.explanationOrigins(ctx, c, e)
+			err = inv.show(ctx, view{data: e, markdown: func(d *markdown.Doc) { writeExplanation(d, e, in.Record, origins) }})
+			if err == nil && !e.Allow {
+				return errDenied
+			}
+			return err
+		})
+	}
+}
+
+// findExplained replaces the name of a command by the name of its operation, and sets the
+// default project if the operation needs a project.
+func findExplained(_ context.Context, k *call, _ *client.Client) error {
+	in, ok := k.input().(*identity.ExplainDecisionIn)
+	if !ok {
+		return usagef("pt why has another input")
+	}
+	o := operationOfCommand(in.Operation)
+	if o == nil {
+		var names []string
+		for _, known := range operations() {
+			names = append(names, known.Name)
+		}
+		return usagef("there is no operation %q%s", in.Operation, didYouMean(nearestCommand(in.Operation, names)))
+	}
+	in.Operation = o.Name
+	target := recordField(o)
+	isTaskKey := target == "task" && keyPattern.MatchString(in.Record)
+	if k.project.isSet || isTaskKey || target == "projectId" || !slices.Contains(o.PathParts(), "projectId") {
+		return nil
+	}
+	s, err := k.inv.settings()
+	if err != nil {
+		return err
+	}
+	return k.inv.setDefaultProject(k.project, s, "")
+}
+
+// operationOfCommand returns the operation with the name, or that of a command such as
+// "users suspend", or nil.
+func operationOfCommand(name string) *op.Operation {
+	for _, o := range operationForms() {
+		if o.Name == name || o.via == name || slices.Contains(o.paths, name) {
+			return o.Operation
+		}
+	}
+	return nil
+}
+
+// recordField returns the field of an operation that identifies its record, or "".
+func recordField(o *op.Operation) string {
+	parts := o.PathParts()
+	switch {
+	case slices.Contains(parts, "task"):
+		return "task"
+	case len(parts) > 0:
+		return parts[len(parts)-1]
+	}
+	for _, f := range o.Fields {
+		if f.Type == reflect.TypeFor[op.UUID]() {
+			return f.Name
+		}
+	}
+	return ""
+}
+
+// explanationOrigins returns which roles grant the permission of an allowed operation, or
+// the delegation that allows it. It returns nothing if the caller may not read the access
+// of the user.
+func (inv *invocation) explanationOrigins(ctx context.Context, c *client.Client, e *identity.Explanation) []string {
+	if !e.Allow || inv.wantsJSON() {
+		return nil
+	}
+	a, err := ignoreForbidden(callOperation(ctx, c, identity.GetAccess, &identity.UserIn{UserID: e.UserID}))
+	if err != nil {
+		inv.printNote("The page is not complete: %s", text.Line(err.Error()))
+	}
+	if a == nil {
+		return nil
+	}
+	held := heldPermission(a, e.Permission)
+	if held == nil {
+		return nil
+	}
+	var origins []string
+	for i := range held.Origins {
+		if o := &held.Origins[i]; o.DelegationID == e.DelegationID {
+			origins = append(origins, "the "+originText(a, o))
+		}
+	}
+	return origins
+}
+
+// writeExplanation writes the page of pt why. name is the record as the user typed it.
+func writeExplanation(d *markdown.Doc, e *identity.Explanation, name string, origins []string) {
+	user := string(e.UserID)
+	if e.User != nil {
+		user = userName(&identity.User{Email: firstNonEmpty(e.User.Email, e.User.Name, user), DisplayName: e.User.Name})
+	}
+	may := " may not "
+	if e.Allow {
+		may = " may "
+	}
+	d.Line(user + may + actionText(e.Operation, name) + ".")
+	if e.Hidden {
+		d.Line(user + " sees no such record: the server answers as if the record did not exist.")
+	}
+	d.Field("Permission", e.Permission)
+	if e.DelegationID != "" && len(origins) == 0 {
+		origins = []string{"the delegation of " + personAddress(e.OnBehalfOfUser, e.OnBehalfOf)}
+	}
+	for _, origin := range origins {
+		d.Field("Granted by", origin)
+	}
+	if e.DelegationID != "" {
+		d.Field("Delegation", string(e.DelegationID))
+	}
+	if o := operationOfCommand(e.Operation); e.Allow && o != nil && o.Grant != o.Permission {
+		d.Line("This explains only the first check. " + o.Name + " checks more rules when it runs, and can still be denied.")
+	}
+	for _, r := range e.Reasons {
+		d.Field("Reason", r.Message)
+		d.Field("Remedy", r.Remedy)
+	}
+}
+
+// actionText says what an operation does with a record: "update the task HW-3".
+func actionText(operation, name string) string {
+	o := operationOfCommand(operation)
+	if o == nil || name == "" {
+		return "run " + operation
+	}
+	action, noun := actionOf(o)
+	kind := strings.ReplaceAll(toKebabCase(strings.TrimSuffix(recordField(o), "Id")), "-", " ")
+	record := "the " + kind + " " + name
+	switch {
+	case noun == kind:
+		return string(action) + " " + record
+	case action == "create" && (kind == "project" || kind == "initiative"):
+		return "create " + withArticle(noun) + " in " + record
+	case action == "create":
+		return "create " + withArticle(noun) + " on " + record
+	default:
+		return "run " + operation + " on " + record
+	}
+}
+
+// withArticle returns a noun with its indefinite article: "an issue".
+func withArticle(noun string) string {
+	if strings.ContainsRune("aeio", rune(noun[0])) {
+		return "an " + noun
+	}
+	return "a " + noun
+}
+
+// suggestOperations suggests the operations that need a permission.
+func suggestOperations(context.Context, *completionQuery) ([]suggestion, error) {
+	var all []suggestion
+	for _, o := range operations() {
+		if o.Grant != "" && pageType(o) == nil {
+			all = append(all, suggestion{o.Name, o.Summary})
+		}
+	}
+	return all, nil
+}
