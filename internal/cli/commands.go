@@ -29,7 +29,7 @@ type specialCommand struct {
 // specialCommands returns all special commands. A test compares name with the built command.
 func specialCommands() []specialCommand {
 	return []specialCommand{
-		{groupTasks, "status", newSituationCmd},
+		{groupTasks, "status", newStatusPageCmd},
 		{groupTasks, "search", newSearchCmd},
 		{groupTasks, "comment", newCommentCmd},
 		{groupDecisions, "answer", newAnswerCmd},

@@ -149,7 +149,7 @@ func TestForms_NameOperationsAndMembers(t *testing.T) {
 	}
 }
 
-func TestRoot_WithoutWordHasAllCommandsAndTopics(t *testing.T) {
+func TestRoot_WithoutCommandListsAllCommandsAndTopics(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{"", "help", "nosuch"} {
 		root := newRootCmd(&invocation{}, word)

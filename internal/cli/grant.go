@@ -32,7 +32,7 @@ func scopePlace(scope, name string) string {
 	return "in the " + scope + " " + name
 }
 
-// userName returns the address of a user with the name: "lin@acme.example (Lin Chen)".
+// userName returns the address and the display name of a user: "lin@acme.example (Lin Chen)".
 func userName(u *identity.User) string {
 	if u.DisplayName == "" || u.DisplayName == u.Email {
 		return u.Email

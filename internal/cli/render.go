@@ -163,22 +163,22 @@ func (r record) writeFields(d *markdown.Doc, used map[string]bool) {
 			}
 			continue
 		}
-		if r.isOmitted(m, used) || (isNested(m.v.Type()) && r.values[m.name] == nil) || slices.Contains(proseMembers, m.name) || r.isAgent(m.name) {
+		if r.isOmitted(m, used) || (isNested(m.v.Type()) && r.values[m.name] == nil) || slices.Contains(proseMembers, m.name) || r.isDoer(m.name) {
 			continue
 		}
 		text := r.text(d, m.name, true)
 		if isLongValue(text) {
 			continue
 		}
-		if by := r.agentOf(d, m.name); by != "" && text != "" {
+		if by := r.doerOf(d, m.name); by != "" && text != "" {
 			text += " by " + by
 		}
 		d.ColorField(r.label(m.name), markdown.Cell{Text: text, Color: r.color(d, m.name)})
 	}
 }
 
-// agentOf returns who did what happened at a time: the person in createdBy for createdAt.
-func (r record) agentOf(d *markdown.Doc, name string) string {
+// doerOf returns who did what happened at a time: the person in createdBy for createdAt.
+func (r record) doerOf(d *markdown.Doc, name string) string {
 	stem, isTime := strings.CutSuffix(name, "At")
 	if !isTime {
 		return ""
@@ -186,11 +186,11 @@ func (r record) agentOf(d *markdown.Doc, name string) string {
 	return r.text(d, stem+"By", true)
 }
 
-// isAgent reports whether a member is shown with a time, as createdBy with createdAt.
-func (r record) isAgent(name string) bool {
-	stem, isAgent := strings.CutSuffix(name, "By")
+// isDoer reports whether a member is shown with a time, as createdBy with createdAt.
+func (r record) isDoer(name string) bool {
+	stem, isBy := strings.CutSuffix(name, "By")
 	_, hasTime := r.member(stem + "At")
-	return isAgent && hasTime
+	return isBy && hasTime
 }
 
 // isLongValue reports whether a text is shown as a quote.
@@ -323,7 +323,7 @@ type column struct {
 	member, label string
 	// optional columns are omitted if no row has a value.
 	optional bool
-	// drop is the rank of markdown.Column.
+	// drop is the order in which columns are left out of a narrow table; see markdown.Column.
 	drop int
 }
 
@@ -379,7 +379,7 @@ func defaultColumns(t reflect.Type) string {
 	for _, m := range r.members {
 		_, isReference := m.v.Interface().(*op.Reference)
 		switch {
-		case isReference, isNested(m.v.Type()), m.name == "tenantId", m.name == "updatedAt", slices.Contains(proseMembers, m.name), r.isAgent(m.name):
+		case isReference, isNested(m.v.Type()), m.name == "tenantId", m.name == "updatedAt", slices.Contains(proseMembers, m.name), r.isDoer(m.name):
 		case m.name == "id":
 			last = []string{m.name}
 		case len(columns) < maxDefaultColumns:

@@ -16,8 +16,8 @@ import (
 	"parapet/internal/fault"
 )
 
-// situation is the output of pt status.
-type situation struct {
+// statusPage is the output of pt status.
+type statusPage struct {
 	Me      *identity.MeOut `json:"me"`
 	BaseURL string          `json:"baseUrl"`
 	Profile string          `json:"profile"`
@@ -32,7 +32,7 @@ type situation struct {
 	Inbox          *tracker.Inbox           `json:"inbox"`
 }
 
-func newSituationCmd(inv *invocation) *cobra.Command {
+func newStatusPageCmd(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show who you are, the project and what waits for you",
@@ -44,12 +44,12 @@ auth status shows the credential in detail, inbox what waits for you.`,
   pt status --json --jq .data.project.stats.tasks.overdue`,
 		Args: cobra.NoArgs,
 	}
-	return inv.setRun(cmd, reflect.TypeFor[situation](), func(ctx context.Context, _ []string) error {
+	return inv.setRun(cmd, reflect.TypeFor[statusPage](), func(ctx context.Context, _ []string) error {
 		c, s, err := inv.connect()
 		if err != nil {
 			return err
 		}
-		out := &situation{BaseURL: s.baseURL, Profile: s.profile, CredentialSource: s.tokenFrom}
+		out := &statusPage{BaseURL: s.baseURL, Profile: s.profile, CredentialSource: s.tokenFrom}
 		failed := make(chan error, 2)
 		go func() {
 			me, err := callOperation(ctx, c, identity.Me, &identity.MeIn{})
@@ -61,17 +61,17 @@ auth status shows the credential in detail, inbox what waits for you.`,
 			out.Inbox = inbox
 			failed <- err
 		}()
-		err = inv.findSituation(ctx, c, s, out)
+		err = inv.readStatusPage(ctx, c, s, out)
 		if err := errors.Join(<-failed, <-failed, err); err != nil {
 			return err
 		}
-		return inv.show(ctx, view{data: out, markdown: func(d *markdown.Doc) { writeSituation(d, out) }})
+		return inv.show(ctx, view{data: out, markdown: func(d *markdown.Doc) { writeStatusPage(d, out) }})
 	})
 }
 
-// findSituation finds the default project. A directory without a project is no error, and a
+// readStatusPage finds the default project. A directory without a project is no error, and a
 // default project that the service does not accept is a part of the output.
-func (inv *invocation) findSituation(ctx context.Context, c *client.Client, s settings, out *situation) error {
+func (inv *invocation) readStatusPage(ctx context.Context, c *client.Client, s settings, out *statusPage) error {
 	hint, source := s.project, "profile "+s.profile
 	switch {
 	case inv.Getenv("PT_PROJECT") != "":
@@ -117,8 +117,8 @@ func projectProblem(err error) string {
 	return ""
 }
 
-// writeSituation writes the page of pt status.
-func writeSituation(d *markdown.Doc, out *situation) {
+// writeStatusPage writes the page of pt status.
+func writeStatusPage(d *markdown.Doc, out *statusPage) {
 	me := out.Me
 	d.Heading(1, firstNonEmpty(me.User.DisplayName, me.User.Email, string(me.User.ID)))
 	d.Field("User", me.User.Email)

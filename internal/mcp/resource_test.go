@@ -51,7 +51,7 @@ func harbour() *fake {
 	}}
 }
 
-func TestResources_AreReadWithTheTools(t *testing.T) {
+func TestReadResource_ReturnsTheResultOfTheTool(t *testing.T) {
 	t.Parallel()
 	for _, version := range protocols {
 		f := harbour()

@@ -196,7 +196,7 @@ func TestError_NamesToolThatFindsRecord(t *testing.T) {
 }
 
 // The policies declare the texts of denials for all surfaces.
-func TestDenials_AreInTermsOfTools(t *testing.T) {
+func TestDenials_NameToolsNotOperations(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "policies", "parapet", "reasons", "data.yaml"))
 	if err != nil {

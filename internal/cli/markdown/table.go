@@ -8,7 +8,7 @@ import (
 	"parapet/internal/cli/text"
 )
 
-// Color is the color of a value on a terminal. The zero Color is that of other text. The
+// Color is the color of a value on a terminal. The zero Color is the terminal's default. The
 // colors are readable on dark and on light backgrounds.
 type Color string
 
