@@ -78,7 +78,7 @@ func findExplained(_ context.Context, k *call, _ *client.Client) error {
 		return usagef("there is no operation %q%s", in.Operation, didYouMean(nearestCommand(in.Operation, names)))
 	}
 	in.Operation = o.Name
-	target := recordField(o)
+	target := o.RecordField()
 	isTaskKey := target == "task" && keyPattern.MatchString(in.Record)
 	if k.project.isSet || isTaskKey || target == "projectId" || !slices.Contains(o.PathParts(), "projectId") {
 		return nil
@@ -99,23 +99,6 @@ func operationOfCommand(name string) *op.Operation {
 		}
 	}
 	return nil
-}
-
-// recordField returns the field of an operation that identifies its record, or "".
-func recordField(o *op.Operation) string {
-	parts := o.PathParts()
-	switch {
-	case slices.Contains(parts, "task"):
-		return "task"
-	case len(parts) > 0:
-		return parts[len(parts)-1]
-	}
-	for _, f := range o.Fields {
-		if f.Type == reflect.TypeFor[op.UUID]() {
-			return f.Name
-		}
-	}
-	return ""
 }
 
 // explanationOrigins returns which roles grant the permission of an allowed operation, or
@@ -185,7 +168,7 @@ func actionText(operation, name string) string {
 		return "run " + operation
 	}
 	action, noun := actionOf(o)
-	kind := strings.ReplaceAll(toKebabCase(strings.TrimSuffix(recordField(o), "Id")), "-", " ")
+	kind := strings.ReplaceAll(toKebabCase(strings.TrimSuffix(o.RecordField(), "Id")), "-", " ")
 	record := "the " + kind + " " + name
 	switch {
 	case noun == kind:

@@ -45,7 +45,7 @@ func (s *Service) getAccess(ctx context.Context, c *executor.Call, in *contract.
 		return nil, err
 	}
 	out := &contract.Access{
-		User: u, Active: u.Status == contract.UserActive && u.MembershipStatus == contract.MembershipActive,
+		User: u, Active: isActive(&u),
 		Permissions: s.toAccessPermissions(origins),
 	}
 	if showsDelegations {
@@ -81,7 +81,17 @@ func decideAccess(ctx context.Context, c *executor.Call, user authz.Resource) (s
 	if err := c.Decide(ctx, contract.GetRole.Permission, tenantResource(c, "role")); err != nil {
 		return false, err
 	}
-	return c.Decide(ctx, trackercontract.PermDelegationsRead, tenantResource(c, "delegation")) == nil, nil
+	return mayReadDelegations(ctx, c), nil
+}
+
+// isActive reports whether both the user's account and its membership of the tenant are active.
+func isActive(u *contract.User) bool {
+	return u.Status == contract.UserActive && u.MembershipStatus == contract.MembershipActive
+}
+
+// mayReadDelegations reports whether the caller may read all delegations of the tenant.
+func mayReadDelegations(ctx context.Context, c *executor.Call) bool {
+	return c.Decide(ctx, trackercontract.PermDelegationsRead, tenantResource(c, "delegation")) == nil
 }
 
 // permissionOrigins returns the permissions of the user with their origins.

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	contract "parapet/internal/contract/identity"
-	trackercontract "parapet/internal/contract/tracker"
 	"parapet/internal/executor"
 	"parapet/internal/fault"
 	"parapet/internal/op"
@@ -27,7 +26,7 @@ func (s *Service) explainDecision(ctx context.Context, c *executor.Call, in *con
 			return nil, err
 		}
 		other, out.UserID = &executor.ExplainedUser{ID: u.ID, Kind: u.PrincipalKind}, u.ID
-		inactive = u.Status != contract.UserActive || u.MembershipStatus != contract.MembershipActive
+		inactive = !isActive(&u)
 	}
 	operations := s.deps.Operations()
 	// Tools have the names of operations with underscores.
@@ -56,7 +55,7 @@ func (s *Service) explainDecision(ctx context.Context, c *executor.Call, in *con
 		out.Allow = false
 		out.Reasons = append(out.Reasons, contract.ExplanationReason{Code: "account_not_active", Message: "The user's account or membership is not active.", Remedy: "Activate the account or the membership."})
 	}
-	if other != nil && out.DelegationID != "" && c.Decide(ctx, trackercontract.PermDelegationsRead, tenantResource(c, "delegation")) != nil {
+	if other != nil && out.DelegationID != "" && !mayReadDelegations(ctx, c) {
 		// As in get-access: only who may read delegations learns which one it is.
 		out.OnBehalfOf, out.DelegationID = "", ""
 	}
@@ -103,26 +102,12 @@ func fillExplanation(out *contract.Explanation, o *op.Operation, e *executor.Exp
 // taskKey matches the key of a task, which starts with the prefix of its project.
 var taskKey = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9]{1,9})-[0-9]{1,12}$`)
 
-// explainedInput returns an input of the operation that names only the record: in the path
-// parameter task, or else in the last path parameter, or else in the first id of the body.
-// The parameter projectId is the given project, or the prefix of the task key.
+// explainedInput returns an input of the operation that names only the record. The
+// parameter projectId is the given project, or the prefix of the task key.
 func explainedInput(o *op.Operation, in *contract.ExplainDecisionIn) (any, error) {
 	input := reflect.New(o.In)
 	parts := o.PathParts()
-	target := ""
-	switch {
-	case slices.Contains(parts, "task"):
-		target = "task"
-	case len(parts) > 0:
-		target = parts[len(parts)-1]
-	default:
-		for _, f := range o.Fields {
-			if f.Type == reflect.TypeFor[op.UUID]() {
-				target = f.Name
-				break
-			}
-		}
-	}
+	target := o.RecordField()
 	values := map[string]string{target: in.Record}
 	if target != "projectId" {
 		values["projectId"] = string(in.ProjectID)

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -174,6 +175,25 @@ func (o *Operation) PathParts() []string {
 		names = append(names, m[1])
 	}
 	return names
+}
+
+// RecordField returns the name of the field that identifies the record of the operation: the
+// path parameter task, or else the last path parameter, or else the first id of the body. It
+// returns "" if there is none.
+func (o *Operation) RecordField() string {
+	parts := o.PathParts()
+	switch {
+	case slices.Contains(parts, "task"):
+		return "task"
+	case len(parts) > 0:
+		return parts[len(parts)-1]
+	}
+	for _, f := range o.Fields {
+		if f.Type == reflect.TypeFor[UUID]() {
+			return f.Name
+		}
+	}
+	return ""
 }
 
 // HasBody reports whether the operation has a request body.
