@@ -21,10 +21,18 @@ func takesDecisionRequest(o *op.Operation) bool {
 	return o.DerivesProject() && slices.ContainsFunc(o.Fields, func(f op.Field) bool { return f.Argument == decisionArgument && f.Source == op.FromPath })
 }
 
+// defaultsToLatestRequest reports whether the decision request of a call is optional. It is
+// required for a tool that answers or cancels a request: another request can replace the one
+// that the caller has read, and only the id shows which question the call is about.
+func defaultsToLatestRequest(o *op.Operation) bool {
+	return takesDecisionRequest(o) && !o.Effect.Changes()
+}
+
 // addDecisionRequest adds the latest decision request of the task to the arguments of a call
-// that does not give one. A task has at most one open request, and it is the latest.
+// that does not give one, if it is optional. A task has at most one open request, and it is
+// the latest.
 func (t *tool) addDecisionRequest(ctx context.Context, e *exchange, arguments json.RawMessage) (json.RawMessage, error) {
-	if !takesDecisionRequest(t.op) {
+	if !defaultsToLatestRequest(t.op) {
 		return arguments, nil
 	}
 	// Without valid arguments or a task, the call itself reports what is wrong.

@@ -291,6 +291,23 @@ func TestWaitDecision_DefaultsToLatestRequest(t *testing.T) {
 	}
 }
 
+// Another request can replace the one that the caller has read. Only the id shows which
+// question an answer is for.
+func TestChangeOfDecision_RequiresRequestThatTheCallerRead(t *testing.T) {
+	t.Parallel()
+	f := harbour()
+	c := connect(t, newServer(t), f, View{Toolsets: []string{"decisions"}}, nil, "")
+	for tool, args := range map[string]map[string]any{
+		"answer_decision": {"task": "HW-1", "answer": "granite"},
+		"cancel_decision": {"task": "HW-1"},
+	} {
+		got := errorOf(t, call(t, c, tool, args))
+		if got.Code != fault.CodeValidation || got.Field != decisionArgument || !strings.HasSuffix(got.Hint, "list_decision_requests lists decision requests") || f.count() > 0 {
+			t.Errorf("%s without a request: got %+v and %d requests, want VALIDATION of %s with a hint and none", tool, got, f.count(), decisionArgument)
+		}
+	}
+}
+
 // rawCall calls a tool with arguments that are encoded already.
 func rawCall(t *testing.T, c *sdk.ClientSession, name, arguments string) *sdk.CallToolResult {
 	t.Helper()

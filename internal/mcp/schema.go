@@ -27,9 +27,12 @@ func inputSchema(o *op.Operation, w wording) (json.RawMessage, error) {
 		s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return name == "projectId" })
 		s.Properties["projectId"].Description += " Default: that of the task's key."
 	}
-	if takesDecisionRequest(o) {
+	switch {
+	case defaultsToLatestRequest(o):
 		s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return name == "requestId" })
 		s.Properties["requestId"].Description += " Default: the latest one of the task."
+	case takesDecisionRequest(o):
+		s.Properties["requestId"].Description += " get-task, inbox and list-decision-requests show it with its question."
 	}
 	for _, f := range o.Fields {
 		// Only fields that can be cleared need null. Some model providers do not accept a
