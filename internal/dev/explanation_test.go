@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // TestExplainDecision_AgreesWithOperation compares the explanation, for the caller and for
@@ -151,5 +152,21 @@ func TestExplainDecision_ConcurrentUsersGetTheirOwnDecision(t *testing.T) {
 			})
 		}
 		group.Wait()
+	}
+}
+
+// A session whose principal is cached asks right after its authority has changed, so that the
+// explained call is retried with the new one.
+func TestExplainDecision_NamesDelegationThatIsNewerThanCachedPrincipal(t *testing.T) {
+	t.Parallel()
+	s := &stage{Dev: startDev(t), t: t}
+	manager, reviewer := s.loginAs("project-manager@acme.example"), s.loginAs("reviewer@acme.example")
+	s.want(201, "", "POST", "/api/projects", manager, body{"name": "Quay", "prefix": "QUAY", "startDate": "2027-01-01"})
+	path := "/api/explain-decision?operation=update-project&record=QUAY"
+	s.want(200, `"allow":false`, "GET", path, reviewer, nil)
+	s.want(201, "", "POST", "/api/delegations", manager, body{"delegate": "reviewer@acme.example", "permissions": []string{"project.update"},
+		"scope": "PROJECT", "projectId": "QUAY", "until": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)})
+	if a := s.do("GET", path, reviewer, nil); !strings.Contains(a.Body, `"allow":true`) || !strings.Contains(a.Body, `"delegationId":"`) || !strings.Contains(a.Body, `"email":"project-manager@acme.example"`) {
+		t.Errorf("got %d %s, want allowed, with the delegation and its delegator", a.Code, a.Body)
 	}
 }

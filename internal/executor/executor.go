@@ -212,6 +212,9 @@ func (m *Module) runIn(ctx context.Context, o *op.Operation, change bool, f func
 	ctx, cancel := m.withTimeout(ctx, o)
 	defer cancel()
 	for range maxAttempts {
+		if e := explanationFrom(ctx); e != nil {
+			e.reset()
+		}
 		found := tenantState{p.Revision, p.DelegationFingerprint}
 		c := &Call{Actor: p, Tenant: p.Tenant, Now: m.cfg.Clock.Now(), module: m, operation: o}
 		err := errStale

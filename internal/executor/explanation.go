@@ -109,6 +109,12 @@ func notExplainable(o *op.Operation) error {
 	return fault.Validation("operation", "The decision about "+o.Name+" cannot be explained, because it is not a decision of one permission about one record. Use an operation on one record, such as update-task.")
 }
 
+// reset forgets the decision of an attempt. A call is retried if the principal was outdated,
+// and only the decision of the last attempt is the one that the explanation is about.
+func (e *explanation) reset() {
+	e.decided, e.Resource, e.Decision = false, authz.Resource{}, authz.Decision{}
+}
+
 // record stores the first decision about the operation's permission.
 func (e *explanation) record(permission string, r authz.Resource, d authz.Decision) {
 	if !e.decided && permission == e.permission {
