@@ -129,18 +129,3 @@ func TestLogFilters_TimesAndNamesBecomeQuery(t *testing.T) {
 		}
 	}
 }
-
-func FuzzParsePastTime(f *testing.F) {
-	for _, text := range []string{"2h", "30m", "7d", "2w", "2027-03-01", "2027-03-01T09:00:00Z", "-1h", "99999999999999999999d", "0001-01-01T00:00:00+23:59", ""} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		at, err := parsePastTime(text, now)
-		if err != nil {
-			return
-		}
-		if _, err := time.Parse(time.RFC3339, at.UTC().Format(time.RFC3339Nano)); err != nil {
-			t.Errorf("%q becomes %v, which is not a timestamp: %v", text, at, err)
-		}
-	})
-}

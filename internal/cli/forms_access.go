@@ -13,9 +13,15 @@ own clearance and caveats still apply. A delegation ends when it expires or is r
 when you lose the permission, and when you or the delegate is suspended.
 
 --project or --initiative limits the scope. The default scope is the tenant.`,
-			example: `  pt create-delegation --delegate lin@acme.example --permissions task.update,decision.answer --until 2027-03-31T17:00:00Z
+			example: `  pt create-delegation --delegate lin@acme.example --permissions task.update,decision.answer --until friday
   pt create-delegation --delegate lin@acme.example --permissions task.update --until 2027-03-31T17:00:00Z --project APOLLO`,
 			ignoreDefaultProject: true, atMostOne: "project initiative",
+			custom: []customFlag{
+				timestampFlag("from", "from", "When the delegation starts, as a `time` such as 2h (from now) or 2027-03-01. Default: immediately", parseStart,
+					func(in *tracker.CreateDelegationIn, t string) { in.From = t }),
+				required(timestampFlag("until", "until", "When the delegation ends, as a `time` such as 8h (from now) or 2027-03-31 (the end of the day); at most 366 days after its start", parseEnd,
+					func(in *tracker.CreateDelegationIn, t string) { in.Until = t })),
+			},
 			prepare: preparing(func(_ *invocation, in *tracker.CreateDelegationIn) error {
 				switch {
 				case in.Scope != "":

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -67,21 +66,7 @@ restarts, the command continues where it stopped.`
 
 // logFlags returns the flags for the time and the record of the entries of a log.
 func logFlags[In any](setFrom, setUntil func(in *In, timestamp string), record func(in *In) *string) []customFlag {
-	flag := func(field, name, help string, set func(in *In, timestamp string)) customFlag {
-		return customFlag{field: field, name: name, help: help, applyAt: func(in any, now time.Time, text string) error {
-			typed, ok := in.(*In)
-			if !ok {
-				return usagef("--%s does not fit the command", name)
-			}
-			t, err := parsePastTime(text, now)
-			if err != nil {
-				return usagef("--%s %q: %w", name, text, err)
-			}
-			set(typed, t.UTC().Format(time.RFC3339Nano))
-			return nil
-		}}
-	}
-	from := flag("from", "since", "Only entries at or after this `time`, such as 2h (ago) or 2027-03-01", setFrom)
+	from := timestampFlag("from", "since", "Only entries at or after this `time`, such as 2h (ago) or 2027-03-01", parsePastTime, setFrom)
 	from.alias = "from"
 	about := textFlag("resourceId", "record", "Only entries about this `record`: its id, the address of a user, the key of a task, or the prefix or name of a project",
 		func(in *In, text string) error {
@@ -89,7 +74,7 @@ func logFlags[In any](setFrom, setUntil func(in *In, timestamp string), record f
 			return nil
 		})
 	about.alias = "resource-id"
-	return []customFlag{from, about, flag("until", "until", "Only entries before this `time`, such as 30m (ago) or 2027-03-31", setUntil)}
+	return []customFlag{from, about, timestampFlag("until", "until", "Only entries before this `time`, such as 30m (ago) or 2027-03-31", parsePastTime, setUntil)}
 }
 
 // findRecordOf returns a form's find that replaces the name of a record by its id.
@@ -129,24 +114,6 @@ func findRecord(ctx context.Context, c *client.Client, name string) (op.UUID, er
 		return "", err
 	}
 	return p.ID, nil
-}
-
-// parsePastTime parses a time span before now (30m, 2h, 7d), a date in the time zone of
-// now, or an RFC 3339 timestamp.
-func parsePastTime(text string, now time.Time) (time.Time, error) {
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		if year := t.UTC().Year(); year >= 1 && year <= 9999 {
-			return t, nil
-		}
-	}
-	if date, err := parseDate(text, now); err == nil {
-		return time.ParseInLocation(time.DateOnly, string(date), now.Location())
-	}
-	// A number without a unit is not a time span.
-	if span, err := parseDuration(text, 0); err == nil {
-		return now.Add(-span), nil
-	}
-	return time.Time{}, errors.New("must be a time span such as 30m, 2h or 7d, a date such as 2027-03-01 or yesterday, or a timestamp such as 2027-03-01T09:00:00Z")
 }
 
 func auditLog() *logForm {
