@@ -30,7 +30,7 @@ func (inv *invocation) hint(f *fault.Error, r *client.ResponseError) string {
 			return remedy(f.Reasons[0])
 		}
 		if f.Permission != "" {
-			return fmt.Sprintf("Ask an administrator for a role that grants %s; pt auth status shows yours.", f.Permission)
+			return fmt.Sprintf("Ask an administrator for a role that grants %s.", f.Permission) + ownRolesHint
 		}
 		if f.Message != fault.ForbiddenTenant().Message {
 			// The message names the rule. Another organisation would not help.
@@ -83,11 +83,15 @@ func unknownHint(f *fault.Error) string {
 	}
 }
 
+// ownRolesHint follows the advice to ask for a role. A user may already hold the role: a
+// session or key has only the roles that its owner held when it was issued.
+const ownRolesHint = " pt auth status shows yours. If you got the role after you logged in, log in again."
+
 // remedy returns the remedy from the policy, and for a missing permission also the
 // command that shows the caller's roles.
 func remedy(r fault.Reason) string {
 	if r.Code == "permission_missing" {
-		return r.Remedy + " pt auth status shows yours."
+		return r.Remedy + ownRolesHint
 	}
 	return r.Remedy
 }

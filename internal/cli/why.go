@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +54,12 @@ the whole tenant and user.read, and you must be able to see the record.`,
 				return err
 			}
 			origins := inv.explanationOrigins(ctx, c, e)
-			err = inv.show(ctx, view{data: e, markdown: func(d *markdown.Doc) { writeExplanation(d, e, in.Record, origins) }})
+			err = inv.show(ctx, view{data: e, markdown: func(d *markdown.Doc) {
+				writeExplanation(d, e, in.Record, origins.names)
+				if in.UserID != "" && origins.isNewRole {
+					d.Line("A session or key from before the role was assigned does not have the role: the user may have to log in again.")
+				}
+			}})
 			if err == nil && !e.Allow {
 				return errDenied
 			}
@@ -101,30 +107,49 @@ func operationOfCommand(name string) *op.Operation {
 	return nil
 }
 
+// sessionLifetime is the longest time that a session lasts.
+const sessionLifetime = 12 * time.Hour
+
+// explanationOrigins are what grants the permission of an allowed operation.
+type explanationOrigins struct {
+	names []string
+	// isNewRole reports whether only roles grant it that may be newer than the user's
+	// session.
+	isNewRole bool
+}
+
 // explanationOrigins returns which roles grant the permission of an allowed operation, or
 // the delegation that allows it. It returns nothing if the caller may not read the access
 // of the user.
-func (inv *invocation) explanationOrigins(ctx context.Context, c *client.Client, e *identity.Explanation) []string {
+func (inv *invocation) explanationOrigins(ctx context.Context, c *client.Client, e *identity.Explanation) (origins explanationOrigins) {
 	if !e.Allow || inv.wantsJSON() {
-		return nil
+		return origins
 	}
 	a, err := ignoreForbidden(callOperation(ctx, c, identity.GetAccess, &identity.UserIn{UserID: e.UserID}))
 	if err != nil {
 		inv.printNote("The page is not complete: %s", text.Line(err.Error()))
 	}
 	if a == nil {
-		return nil
+		return origins
 	}
 	held := heldPermission(a, e.Permission)
 	if held == nil {
-		return nil
+		return origins
 	}
-	var origins []string
+	oldest := inv.Clock.Now()
 	for i := range held.Origins {
-		if o := &held.Origins[i]; o.DelegationID == e.DelegationID {
-			origins = append(origins, "the "+originText(a, o))
+		o := &held.Origins[i]
+		if o.DelegationID != e.DelegationID {
+			continue
+		}
+		origins.names = append(origins.names, "the "+originText(a, o))
+		for _, r := range a.User.Roles {
+			if o.Kind == identity.OriginRole && r.Role == o.Role && r.Scope == o.Scope && r.ScopeID == o.ScopeID && r.CreatedAt.Before(oldest) {
+				oldest = r.CreatedAt
+			}
 		}
 	}
+	origins.isNewRole = e.DelegationID == "" && len(origins.names) > 0 && inv.Clock.Now().Sub(oldest) < sessionLifetime
 	return origins
 }
 
