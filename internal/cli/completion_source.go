@@ -205,7 +205,9 @@ func suggestCandidates(kind hintKind) source {
 // assign.
 func suggestPeople(ctx context.Context, q *completionQuery) ([]suggestion, error) {
 	in := &identity.ListPeopleIn{Search: personSearch(q.part), Limit: maxPage}
-	all, err := suggestPage(ctx, q, identity.ListPeople, in, func(p *identity.Colleague) suggestion { return suggestion{p.Email, p.DisplayName} })
+	all, err := suggestPage(ctx, q, identity.ListPeople, in, func(p *identity.Colleague) suggestion {
+		return suggestion{addressOrID(p.Email, p.EmailVerified, p.ID), p.DisplayName}
+	})
 	return append([]suggestion{{"me", "you"}}, all...), err
 }
 
@@ -230,7 +232,16 @@ func suggestServicePrincipals(ctx context.Context, q *completionQuery) ([]sugges
 }
 
 func userSuggestion(u *identity.User) suggestion {
-	return suggestion{firstNonEmpty(u.IntegrationKey, u.Email), u.DisplayName}
+	return suggestion{firstNonEmpty(u.IntegrationKey, addressOrID(u.Email, u.EmailVerified, u.ID)), u.DisplayName}
+}
+
+// addressOrID returns what identifies a user: the address, if it is verified, or else the
+// ID.
+func addressOrID(email string, isVerified bool, id op.UUID) string {
+	if isVerified {
+		return email
+	}
+	return string(id)
 }
 
 func suggestProjects(ctx context.Context, q *completionQuery) ([]suggestion, error) {

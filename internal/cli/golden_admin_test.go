@@ -11,7 +11,7 @@ const (
 	linRolesJSON  = `[{"assignmentId":"` + grantID + `","roleId":"` + memberRole + `","role":"Member","scope":"tenant","createdAt":"2026-11-01T08:00:00Z"},` +
 		`{"assignmentId":"018f3c5e-0000-7000-8000-0000000000a6","roleId":"018f3c5e-0000-7000-8000-0000000000a5","role":"Reviewer","scope":"tenant","createdAt":"2026-11-02T08:00:00Z"},` +
 		`{"assignmentId":"018f3c5e-0000-7000-8000-0000000000a7","roleId":"018f3c5e-0000-7000-8000-0000000000a5","role":"Reviewer","scope":"organisation",` + acmeWorksJSON + `,"createdAt":"2026-11-03T08:00:00Z"}]`
-	linJSON = `{"id":"` + lin + `","homeTenantId":"` + acme + `","principalKind":"HUMAN","email":"lin@acme.example","displayName":"Lin \u001b[2JChen","status":"SUSPENDED",` +
+	linJSON = `{"id":"` + lin + `","homeTenantId":"` + acme + `","principalKind":"HUMAN","email":"lin@acme.example","emailVerified":true,"displayName":"Lin \u001b[2JChen","status":"SUSPENDED",` +
 		`"clearance":"INTERNAL","membershipStatus":"ACTIVE","roles":` + linRolesJSON + `,"createdAt":"2026-11-01T08:00:00Z","updatedAt":"2026-11-02T08:00:00Z"}`
 	memberRoleJSON = `{"id":"` + memberRole + `","name":"Member","kind":"STANDARD","description":"Works on tasks.","permissions":["task.create","task.delete.own","task.update","tasks.read"],"default":true,"createdAt":"2026-11-01T08:00:00Z","updatedAt":"2026-11-01T08:00:00Z"}`
 	reviewerJSON   = `{"id":"018f3c5e-0000-7000-8000-0000000000a5","name":"Reviewer","kind":"STANDARD","description":"","permissions":["gate.review","tasks.read"],"default":true,"createdAt":"2026-11-01T08:00:00Z","updatedAt":"2026-11-01T08:00:00Z"}`

@@ -225,7 +225,7 @@ func claimGoldens() goldenGroup {
 func peopleGoldens() goldenGroup {
 	return goldenGroup{
 		routes: map[string]reply{
-			"GET /api/people": jsonReply(op.Page[identity.Colleague]{Items: []identity.Colleague{{ID: worker, DisplayName: hostileText, Email: "worker@acme.example", PrincipalKind: "HUMAN"}}}),
+			"GET /api/people": jsonReply(op.Page[identity.Colleague]{Items: []identity.Colleague{{ID: worker, DisplayName: hostileText, Email: "worker@acme.example", EmailVerified: true, PrincipalKind: "HUMAN"}}}),
 		},
 		cases: []goldenCase{{"list-people", []string{"list-people", "--search", "work"}, environment{}}},
 	}

@@ -44,22 +44,29 @@ func (im *importer) matchPeople(ctx context.Context, records []convert.Record) e
 }
 
 // listPeople returns the people of the organisation by their address and their name, in
-// lower case. A name that two people have is missing.
+// lower case. A name that two people have is missing. Since people choose both themselves,
+// so are unverified addresses, and names that look like an address.
 func (im *importer) listPeople(ctx context.Context) (map[string]op.UUID, error) {
 	in := &identity.ListPeopleIn{}
 	people, ambiguous := map[string]op.UUID{}, map[string]bool{}
+	add := func(name string, id op.UUID) {
+		name = strings.ToLower(name)
+		if other, exists := people[name]; exists && other != id {
+			ambiguous[name] = true
+		}
+		people[name] = id
+	}
 	_, err := fetchPages(true, &in.Limit, &in.Cursor, func() (string, error) {
 		page, err := callOperation(ctx, im.client, identity.ListPeople, in)
 		if err != nil {
 			return "", err
 		}
 		for _, p := range page.Items {
-			for _, name := range []string{p.Email, p.DisplayName} {
-				name = strings.ToLower(name)
-				if other, exists := people[name]; exists && other != p.ID {
-					ambiguous[name] = true
-				}
-				people[name] = p.ID
+			if p.EmailVerified {
+				add(p.Email, p.ID)
+			}
+			if !strings.Contains(p.DisplayName, "@") {
+				add(p.DisplayName, p.ID)
 			}
 		}
 		return page.NextCursor, nil

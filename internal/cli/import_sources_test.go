@@ -52,11 +52,12 @@ func (s *sourceService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(r.URL.Path, "/import"):
 		reply = s.importItems(body)
 	case r.URL.Path == "/api/people":
-		reply = map[string]any{"items": []map[string]string{
-			{"id": worker, "email": "lin@acme.example", "displayName": "Lin Chen"},
-			{"id": taskID, "email": "low@acme.example", "displayName": "Low Clearance"},
-			{"id": keyID, "email": "a@acme.example", "displayName": "Same Name"},
-			{"id": org, "email": "b@acme.example", "displayName": "Same Name"},
+		reply = map[string]any{"items": []map[string]any{
+			{"id": worker, "email": "lin@acme.example", "emailVerified": true, "displayName": "Lin Chen"},
+			{"id": taskID, "email": "low@acme.example", "emailVerified": true, "displayName": "Low Clearance"},
+			{"id": keyID, "email": "a@acme.example", "emailVerified": true, "displayName": "Same Name"},
+			{"id": org, "email": "b@acme.example", "emailVerified": true, "displayName": "Same Name"},
+			{"id": apollo, "email": "boss@acme.example", "emailVerified": false, "displayName": "chief@acme.example"},
 		}}
 	default:
 		reply = map[string]any{"id": apollo, "prefix": "APOLLO", "customStatuses": s.statuses}
@@ -191,10 +192,12 @@ C,A-3,TODO,Same Name
 D,A-4,TODO,Somebody Else
 E,A-5,TODO,Low Clearance
 F,A-6,TODO,
+G,A-7,TODO,boss@acme.example
+H,A-8,TODO,chief@acme.example
 `)
 	got := invoke(t, s, environment{}, "import", apollo, path, "--jq", "[.data.assigned, .data.format, .data.subTasks, .data.dependencies, (.data.unknownPeople | map(.name))]")
-	if got.code != ExitDone || got.out != `[2,"jira",1,3,["Same Name","Somebody Else","Low Clearance"]]`+"\n" {
-		t.Fatalf("got %+v, want 2 assigned tasks and 3 unknown people", got)
+	if got.code != ExitDone || got.out != `[2,"jira",1,3,["Same Name","Somebody Else","boss@acme.example","chief@acme.example","Low Clearance"]]`+"\n" {
+		t.Fatalf("got %+v, want 2 assigned tasks and 5 unknown people", got)
 	}
 	want := `{"assignee":"` + worker + `"}`
 	if len(fake.assigned) != 3 || fake.assigned[0] != want || fake.assigned[1] != want {

@@ -144,7 +144,7 @@ func (r record) reference(id string) (reference *op.Reference, hasReference bool
 // memberLabels are the labels of members that labelOf does not derive.
 var memberLabels = map[string]string{
 	"id": "ID", "jti": "JTI", "dueDate": "Due", "startDate": "Start", "endDate": "End", "issueType": "Type", "estimatePoints": "Estimate",
-	"displayName": "Name", "email": "Address", "principalKind": "Kind", "expiry": "Expires", "expiresAt": "Expires", "body": "Comment",
+	"displayName": "Name", "email": "Address", "emailVerified": "Address verified", "principalKind": "Kind", "expiry": "Expires", "expiresAt": "Expires", "body": "Comment",
 	"isCrossProject": "Other project", "sessionId": "Session", "requestId": "Request", "parentTaskId": "Parent", "blockedBy": "Waits for",
 }
 

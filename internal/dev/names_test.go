@@ -65,10 +65,36 @@ func TestServer_AcceptsNames(t *testing.T) {
 		guest := s.loginAs("guest@acme.example")
 		s.want(400, `"field":"assignee"`, "GET", tasks+"?assignee=admin@acme.example", guest, nil)
 	})
-	t.Run("an address takes precedence over a display name, and is ambiguous if two members have it", func(t *testing.T) {
+	t.Run("an address that users set themselves does not identify them", func(t *testing.T) {
 		s := &stage{Dev: s.Dev, t: t}
-		s.want(204, "", "PUT", "/api/auth/email", s.loginAs("reviewer@acme.example"), body{"email": "project-manager@northwind.example", "currentPassword": decode[struct{ Password string }](t, answer{Body: s.credentials(t, "reviewer@acme.example")}).Password})
-		s.want(409, `"candidates":[`, "POST", tasks, manager, body{"title": "For the visitor", "assignee": "project-manager@northwind.example"})
+		session, password := s.loginAs("reviewer@acme.example"), decode[struct{ Password string }](t, answer{Body: s.credentials(t, "reviewer@acme.example")}).Password
+		takeAddress := func(email string) {
+			t.Helper()
+			s.want(204, "", "PUT", "/api/auth/email", session, body{"email": email, "currentPassword": password})
+		}
+		reviewer := s.user("acme", "reviewer@acme.example")
+		// The address of somebody who is not a member yet.
+		takeAddress("alice@acme.example")
+		s.want(400, `"field":"assignee"`, "POST", tasks, manager, body{"title": "For Alice", "assignee": "alice@acme.example"})
+		s.want(400, `"field":"userId"`, "POST", "/api/roles/reviewer/assignments", admin, body{"userId": "alice@acme.example", "scope": "project", "scopeId": "GRAN"})
+		s.want(404, "NOT_FOUND", "GET", "/api/users/alice@acme.example", admin, nil)
+		made := decode[named](t, s.want(201, "", "POST", tasks, manager, body{"title": "For the reviewer", "assignee": reviewer}))
+		if made.AssigneeUser == nil || made.AssigneeUser.Email != "" {
+			t.Errorf("reference: got %+v, want no unverified address", made.AssigneeUser)
+		}
+		// The address of a member whose home is another tenant.
+		visitor := decode[named](t, s.want(200, "", "GET", "/api/users/project-manager@northwind.example", admin, nil))
+		takeAddress("project-manager@northwind.example")
+		made = decode[named](t, s.want(201, "", "POST", tasks, manager, body{"title": "For the visitor", "assignee": "project-manager@northwind.example"}))
+		if made.Assignee != visitor.ID {
+			t.Errorf("assignee: got %s %+v, want the user with the verified address", made.Assignee, made.AssigneeUser)
+		}
+		// An administrator vouches for both.
+		s.want(200, `"emailVerified":true`, "PATCH", "/api/users/"+string(reviewer), admin, body{"email": "project-manager@northwind.example"})
+		s.want(409, `"candidates":[`, "POST", tasks, manager, body{"title": "Ambiguous", "assignee": "project-manager@northwind.example"})
+	})
+	t.Run("an address takes precedence over a display name", func(t *testing.T) {
+		s := &stage{Dev: s.Dev, t: t}
 		s.want(400, `"field":"assignee"`, "POST", tasks, manager, body{"title": "T", "assignee": "nobody@acme.example"})
 		s.want(200, "", "PATCH", "/api/users/auditor@acme.example", admin, body{"displayName": "member@acme.example"})
 		made := decode[named](t, s.want(201, "", "POST", tasks, manager, body{"title": "For the member", "assignee": "member@acme.example"}))

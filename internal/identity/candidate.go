@@ -9,12 +9,13 @@ import (
 	"parapet/internal/postgres"
 )
 
-// An address is unique only among users whose home tenant it is, so only these are found.
+// An address is unique only among users whose home tenant it is, so only these are found. An
+// unverified address may belong to somebody else.
 const candidateByEmailSQL = `
 SELECT u.id
 FROM identity.users u
 JOIN identity.memberships m ON m.tenant_id = @tenant AND m.user_id = u.id
-WHERE u.home_tenant_id = @tenant AND lower(u.email) = lower(@email)`
+WHERE u.home_tenant_id = @tenant AND lower(u.email) = lower(@email) AND u.address_verified`
 
 // Candidate implements contract.Directory.
 func (s *Service) Candidate(ctx context.Context, tenant op.UUID, idOrEmail string) (contract.Candidate, error) {

@@ -17,17 +17,17 @@ var (
 
 // Names returns the names of the module's records. pool connects as parapet_identity.
 //
-// Everybody chooses their own display name, and their own address within their home tenant.
-// So a display name counts only if no address and no integration key matches, and never if
-// it looks like an address; an address that two members have is ambiguous.
+// Users choose their own display name and address. So an address counts only if it is
+// verified, and a display name only if no address and no integration key matches, and never
+// if it looks like an address. An address that two members have is ambiguous.
 func Names(pool *postgres.Pool) executor.Names {
 	return executor.Names{Pool: pool, Records: []executor.NamedRecords{
 		{
 			Kind: op.KindPerson, Permission: contract.GetUser.Permission, Columns: userColumns,
-			ID: "u.id", Name: "u.display_name", Email: "u.email",
+			ID: "u.id", Name: "u.display_name", Email: `CASE WHEN u.address_verified THEN u.email ELSE '' END`,
 			From:   `identity.memberships m JOIN identity.users u ON u.id = m.user_id WHERE m.tenant_id = $1`,
 			Public: `u.id = @caller`,
-			Match:  `lower(u.email) = lower($2) OR u.integration_key = $2 OR (position('@' IN $2) = 0 AND lower(u.display_name) = lower($2))`,
+			Match:  `u.address_verified AND lower(u.email) = lower($2) OR u.integration_key = $2 OR (position('@' IN $2) = 0 AND lower(u.display_name) = lower($2))`,
 			Rank: `CASE WHEN lower(u.email) = lower($2) THEN 1 WHEN u.integration_key = $2 THEN 2
      WHEN m.status = 'ACTIVE' AND u.status = 'ACTIVE' THEN 3 ELSE 4 END`,
 		},

@@ -282,8 +282,11 @@ func (s *Service) useReset(ctx context.Context, c *executor.Call, r resetRow, ne
 	if err := cancelResets(ctx, c.DB, r.TenantID, r.UserID, c.Now); err != nil {
 		return false, err
 	}
-	// The link was sent to the address, so its use confirms the address.
+	// The link was sent to the address, so its use confirms and verifies the address.
 	if err := confirmAddress(ctx, c.DB, r.TenantID, r.UserID); err != nil {
+		return false, err
+	}
+	if err := verifyAddress(ctx, c.DB, r.TenantID, r.UserID); err != nil {
 		return false, err
 	}
 	c.Record(executor.AuditEntry{

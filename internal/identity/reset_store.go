@@ -101,7 +101,8 @@ const setOwnAddressSQL = `UPDATE identity.users SET email = @email, updated_at =
 const confirmAddressSQL = `UPDATE identity.users SET address_confirmed = true WHERE id = @user AND home_tenant_id = @home`
 
 // setOwnAddress sets the address that the user has chosen and confirms it. A trigger removes
-// the confirmation with every change, so it is set afterwards.
+// the confirmation with every change, so it is set afterwards. A new address stays
+// unverified: the user has not shown access to the mailbox.
 func setOwnAddress(ctx context.Context, q postgres.Querier, home, user op.UUID, email string, now time.Time) error {
 	_, err := q.Exec(ctx, setOwnAddressSQL, postgres.Args{"home": home, "user": user, "email": email, "now": now})
 	if err != nil {

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -190,12 +191,15 @@ func (s *Service) updateUser(ctx context.Context, c *executor.Call, in *contract
 		return nil, nullFieldError("email")
 	}
 	u.DisplayName, u.Email, u.Clearance = name, in.Email.Or(u.Email), in.Clearance.Or(u.Clearance)
+	// Only somebody else can vouch for the address, also for the present one.
+	verifies := in.Email.Set && u.ID != c.Actor.UserID
 	var fields []string
 	if u.DisplayName != old.DisplayName {
 		fields = append(fields, "displayName")
 	}
-	if u.Email != old.Email {
+	if u.Email != old.Email || verifies && !old.EmailVerified {
 		fields = append(fields, "email")
+		u.EmailVerified = verifies
 		if err := s.changeAddress(ctx, c, u); err != nil {
 			return nil, err
 		}
@@ -205,7 +209,7 @@ func (s *Service) updateUser(ctx context.Context, c *executor.Call, in *contract
 			return nil, err
 		}
 		c.Record(executor.AuditEntry{
-			Action: contract.ActionUserUpdated, ResourceType: "user", ResourceID: string(u.ID), Critical: u.Email != old.Email,
+			Action: contract.ActionUserUpdated, ResourceType: "user", ResourceID: string(u.ID), Critical: slices.Contains(fields, "email"),
 			Changes: auditChanges{"fields": fields},
 		})
 	}

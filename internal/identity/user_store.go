@@ -16,7 +16,8 @@ import (
 const nilUUID op.UUID = "00000000-0000-0000-0000-000000000000"
 
 const selectUserSQL = `
-SELECT u.id, u.home_tenant_id, u.principal_kind, coalesce(u.integration_key, '') AS integration_key, u.email, u.display_name, u.status,
+SELECT u.id, u.home_tenant_id, u.principal_kind, coalesce(u.integration_key, '') AS integration_key, u.email, u.address_verified AS email_verified,
+       u.display_name, u.status,
        coalesce(m.clearance, '') AS clearance, coalesce(m.organisation_id::text, '') AS organisation_id, m.status AS membership_status,
        coalesce((SELECT json_agg(json_strip_nulls(json_build_object(
                      'assignmentId', a.id, 'roleId', r.id, 'role', r.name, 'scope', a.scope, 'scopeId', a.scope_id, 'createdAt', a.created_at))
@@ -64,7 +65,7 @@ func selectUsers(
 }
 
 const selectPeopleSQL = `
-SELECT u.id, u.display_name, u.email, u.principal_kind, coalesce(m.organisation_id::text, '') AS organisation_id
+SELECT u.id, u.display_name, u.email, u.address_verified AS email_verified, u.principal_kind, coalesce(m.organisation_id::text, '') AS organisation_id
 FROM identity.memberships m
 JOIN identity.users u ON u.id = m.user_id
 WHERE m.tenant_id = @tenant AND m.status = 'ACTIVE' AND u.status = 'ACTIVE' AND u.principal_kind IN ('HUMAN', 'AGENT')
@@ -132,9 +133,21 @@ const writeUserSQL = `
 UPDATE identity.users SET email = @email, display_name = @name, updated_at = @now
 WHERE id = @id AND home_tenant_id = @tenant`
 
+const verifyAddressSQL = `UPDATE identity.users SET address_verified = true WHERE id = @user AND home_tenant_id = @home AND NOT address_verified`
+
+// writeUser writes the name and the address. A trigger marks each changed address as
+// unverified, so u.EmailVerified is written afterwards.
 func writeUser(ctx context.Context, q postgres.Querier, tenant op.UUID, u contract.User, now time.Time) error {
 	_, err := q.Exec(ctx, writeUserSQL, postgres.Args{"tenant": tenant, "id": u.ID, "email": u.Email, "name": u.DisplayName, "now": now})
+	if err == nil && u.EmailVerified {
+		err = verifyAddress(ctx, q, tenant, u.ID)
+	}
 	return postgres.MapError(err, constraints)
+}
+
+func verifyAddress(ctx context.Context, q postgres.Querier, home, user op.UUID) error {
+	_, err := q.Exec(ctx, verifyAddressSQL, postgres.Args{"home": home, "user": user})
+	return err
 }
 
 const writeUserStatusSQL = `

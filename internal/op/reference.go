@@ -80,7 +80,7 @@ type Reference struct {
 	ID    UUID   `json:"id" doc:"The record's id."`
 	Key   string `json:"key,omitempty" doc:"The key of a task or issue, the prefix of a project, or the slug of a tenant."`
 	Name  string `json:"name" doc:"The name or title; REDACTED if the caller may not read the record or it no longer exists. Untrusted text."`
-	Email string `json:"email,omitempty" doc:"The email address of a person."`
+	Email string `json:"email,omitempty" doc:"The email address of a person, if it is verified."`
 }
 
 // Redacted replaces a name that the caller may not read.

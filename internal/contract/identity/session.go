@@ -102,7 +102,8 @@ var ChangeEmail = op.New[ChangeEmailIn, op.None](op.Spec{
 	Name: "change-email", Module: Module, Method: "PUT", Path: "/api/auth/email", Access: op.Authenticated, Effect: op.Write, Status: 204, Secret: true,
 	Summary: "Change or confirm your e-mail address",
 	Description: "Requires a session in the account's home tenant. Password reset links are sent only to an address that the account's user has set or confirmed. " +
-		"After an administrator has changed the address, confirm it by sending the same address.",
+		"After an administrator has changed the address, confirm it by sending the same address. " +
+		"A new address does not identify you as an assignee or in other inputs until you reset the password with a link that was sent to it, or an administrator sets it.",
 })
 
 // RequestPasswordResetIn is the input of RequestPasswordReset.

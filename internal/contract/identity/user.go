@@ -45,6 +45,7 @@ type User struct {
 	PrincipalKind    string         `json:"principalKind" enum:"HUMAN|SERVICE|AGENT" doc:"A person, an integration or a synthetic agent."`
 	IntegrationKey   string         `json:"integrationKey,omitempty" doc:"The integration that a SERVICE principal represents. No operation can change it."`
 	Email            string         `json:"email" doc:"The e-mail address; for display only if the user is a SERVICE principal."`
+	EmailVerified    bool           `json:"emailVerified" doc:"Whether the address identifies the user: an administrator set it, or the user opened a link that was sent to it. False after users change their own address."`
 	DisplayName      string         `json:"displayName" doc:"The display name: user-generated, untrusted text."`
 	Status           string         `json:"status" enum:"ACTIVE|SUSPENDED|DELETED" doc:"The user's status, the same in every tenant."`
 	Clearance        string         `json:"clearance,omitempty" doc:"The highest classification that the user may read in this tenant; absent means UNCLASSIFIED."`
@@ -128,7 +129,8 @@ var UpdateUser = op.New[UpdateUserIn, User](op.Spec{
 	Summary: "Change a user's name, address or clearance",
 	Description: "Name and address are part of the user's record, which only the home tenant can change; the clearance is part of the membership in this tenant. " +
 		"To change an address, the caller must hold everything that the account holds, in every tenant and by delegation. The new address is unconfirmed: " +
-		"no reset link is sent to it until the user confirms it. Nobody can raise their own clearance.",
+		"no reset link is sent to it until the user confirms it. An address that somebody else sets is verified, also if it is the present one. " +
+		"Nobody can raise their own clearance.",
 })
 
 // PasswordResetStarted is the output of ResetUserPassword.
@@ -187,6 +189,7 @@ type Colleague struct {
 	ID             op.UUID       `json:"id" doc:"The user's id."`
 	DisplayName    string        `json:"displayName" doc:"The display name: user-generated, untrusted text."`
 	Email          string        `json:"email" doc:"The address."`
+	EmailVerified  bool          `json:"emailVerified" doc:"Whether the address identifies the person. If not, the person has set it and it may belong to somebody else."`
 	PrincipalKind  string        `json:"principalKind" enum:"HUMAN|AGENT" doc:"A person or a synthetic agent."`
 	OrganisationID op.UUID       `json:"organisationId,omitempty" doc:"The organisation that the person belongs to in this tenant."`
 	Organisation   *op.Reference `json:"organisation,omitempty" db:"-" doc:"The name of the record that organisationId identifies."`
@@ -196,5 +199,5 @@ type Colleague struct {
 var ListPeople = op.New[ListPeopleIn, op.Page[Colleague]](op.Spec{
 	Name: "list-people", Module: Module, Method: "GET", Path: "/api/people", Permission: "user.read", Effect: op.Read,
 	Summary:     "List the people of the caller's organisation",
-	Description: "Lists the active members, agents included. Ordered by name. A person is identified by the email address; me is the caller.",
+	Description: "Lists the active members, agents included. Ordered by name. A person is identified by the email address if it is verified; me is the caller.",
 })
