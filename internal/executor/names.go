@@ -136,7 +136,7 @@ func (c *Call) find(ctx context.Context, f op.Field, kind op.Kind, name string) 
 	case f.Source == op.FromPath:
 		return "", fault.NotFound(string(kind))
 	default:
-		return "", fault.Validation(f.Name, fmt.Sprintf("The field %s matches no %s that you can read: %s. Use an id, %s.", f.Name, kind, strconv.Quote(name), kind.Names()))
+		return "", fault.Validation(f.Name, fmt.Sprintf("The field %s matches no %s that you can read: %s. Use %s.", f.Name, kind, strconv.Quote(name), kind.Choices()))
 	}
 }
 

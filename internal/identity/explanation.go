@@ -33,7 +33,7 @@ func (s *Service) explainDecision(ctx context.Context, c *executor.Call, in *con
 	out.Operation = strings.ReplaceAll(in.Operation, "_", "-")
 	i := slices.IndexFunc(operations, func(b op.Bound) bool { return b.Name == out.Operation })
 	if i < 0 {
-		return nil, fault.Validation("operation", fmt.Sprintf("There is no operation %q. Use the name of a pt command or of an operation in /openapi.json, such as update-task.", in.Operation))
+		return nil, fault.Validation("operation", fmt.Sprintf("There is no operation %q. Use the name of an operation, such as update-task.", in.Operation))
 	}
 	b := operations[i]
 	if b.Grant != b.Permission {

@@ -176,7 +176,7 @@ func (s *Service) updateUser(ctx context.Context, c *executor.Call, in *contract
 	old := u
 	if in.Password.Set {
 		return nil, fault.Validation("password", "The field password cannot be changed here: only the user can set the password. "+
-			"Use reset-user-password (POST /api/users/{userId}/password-reset) to send the user a link.")
+			"Use reset-user-password to send the user a link.")
 	}
 	if in.Email.Set || in.DisplayName.Set {
 		if err := s.decideAccount(ctx, c, authz.ChangeName, u.ID); err != nil {

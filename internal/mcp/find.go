@@ -34,8 +34,8 @@ func (t *tool) findHint(f *fault.Error, arguments json.RawMessage, visible func(
 	problem := "the " + noun + " is unknown"
 	if field.Name != "" {
 		problem = fmt.Sprintf("correct the argument %s", field.Argument)
-		if value := t.argumentText(field, arguments); value != "" && f.Code == fault.CodeNotFound {
-			problem = fmt.Sprintf("%s %s does not exist or is not visible to you", noun, strconv.Quote(truncate(value, 100)))
+		if value := t.recordText(field, noun, arguments); value != "" && f.Code == fault.CodeNotFound {
+			problem = value + " does not exist or is not visible to you"
 		}
 	}
 	var ways []string
@@ -52,10 +52,15 @@ func (t *tool) findHint(f *fault.Error, arguments json.RawMessage, visible func(
 
 // findText says what a tool that finds records does.
 func (t *tool) findText(noun string) string {
-	if t.returnsPage {
+	verb, _, _ := strings.Cut(t.definition.Name, "_")
+	switch verb {
+	case "list":
 		return fmt.Sprintf("%s lists %s", t.definition.Name, plural(noun))
+	case "get":
+		return fmt.Sprintf("%s shows %s", t.definition.Name, plural(noun))
+	default:
+		return fmt.Sprintf("%s finds the %s", t.definition.Name, noun)
 	}
-	return fmt.Sprintf("%s finds the %s", t.definition.Name, noun)
 }
 
 // missingRecord returns the field of the operation and the noun for the record that an error
@@ -90,6 +95,20 @@ func (t *tool) missingRecord(f *fault.Error) (op.Field, string) {
 // fieldNoun returns the noun for the record that a field identifies: "time entry" for
 // timeEntryId. Fields that identify no record have a noun too, but no tool finds it.
 func fieldNoun(f op.Field) string {
+	switch f.Argument {
+	case "field":
+		return "custom field"
+	case "binding":
+		return "repository path"
+	case "dependsOn":
+		return string(op.KindTask)
+	case "roles", "permissions":
+		return strings.TrimSuffix(f.Argument, "s")
+	case "failedCriteria":
+		return "criterion"
+	case "serviceUser":
+		return "service principal"
+	}
 	if kind := op.KindOf(f.Name); kind != "" {
 		return string(kind)
 	}
@@ -103,11 +122,28 @@ func fieldNoun(f op.Field) string {
 	return noun.String()
 }
 
+// parentFinder returns the words of the tool that shows records which have no list of their
+// own, or "".
+func parentFinder(noun string) string {
+	switch noun {
+	case "gate":
+		return "list stages"
+	case "grant":
+		return "get role"
+	case "repository path":
+		return "get project"
+	case "service principal":
+		return "list users"
+	default:
+		return ""
+	}
+}
+
 // finders returns the other tools that find records, by the names of the operations: for a
 // project, find-project and list-projects.
 func (t *tool) finders(noun string) []*tool {
 	var found []*tool
-	for _, name := range []string{"find " + noun, "list " + plural(noun)} {
+	for _, name := range []string{"find " + noun, "list " + plural(noun), parentFinder(noun)} {
 		if other := t.all[strings.ReplaceAll(name, " ", "_")]; other != nil && other != t {
 			found = append(found, other)
 		}
@@ -122,11 +158,28 @@ func plural(noun string) string {
 		return "people"
 	case noun == "criterion":
 		return "criteria"
-	case strings.HasSuffix(noun, "ry"):
+	case strings.HasSuffix(noun, "y") && !strings.HasSuffix(noun, "ey"):
 		return strings.TrimSuffix(noun, "y") + "ies"
 	default:
 		return noun + "s"
 	}
+}
+
+// recordText returns the noun and the value that a call gives for the record of a field, or
+// "". A call without a project gives the key of one of its tasks.
+func (t *tool) recordText(f op.Field, noun string, arguments json.RawMessage) string {
+	if value := t.argumentText(f, arguments); value != "" {
+		return noun + " " + strconv.Quote(truncate(value, 100))
+	}
+	if f.Argument != "project" || !t.op.DerivesProject() {
+		return ""
+	}
+	for _, task := range t.op.Fields {
+		if value := t.argumentText(task, arguments); task.Argument == "task" && value != "" {
+			return fmt.Sprintf("the %s of the task %s", noun, strconv.Quote(truncate(value, 100)))
+		}
+	}
+	return ""
 }
 
 // argumentText returns the text that a call gives for a field, or "".

@@ -105,7 +105,11 @@ func unknownResource(uri string) error {
 
 // requestError returns the protocol error for a failed request that is not a tool call.
 func requestError(f *fault.Error) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: string(f.Code) + ": " + text.Line(truncate(f.Message, 2000))}
+	message := string(f.Code) + ": " + text.Line(truncate(f.Message, 2000))
+	if f.Field != "" {
+		message += " (field: " + text.Line(truncate(f.Field, 200)) + ")"
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
 }
 
 // isReadableURI reports whether a URI has only printable ASCII characters and is not too
@@ -118,20 +122,19 @@ func isReadableURI(uri string) bool {
 const projectsTTL = time.Minute
 
 // listProjects fills a list of resources with the projects that the caller may read. If the
-// caller may not list projects, the list is empty.
+// caller may not list projects, or may not act in the tenant, the error is that of an unknown
+// resource.
 func (s *Server) listProjects(ctx context.Context, cursor string, res *sdk.ListResourcesResult) error {
 	ctx, cancel := withRequestContext(ctx)
 	defer cancel()
+	project := resources()[0]
 	page, f := s.fetch(ctx, "list_projects", map[string]any{"limit": maxResources, "cursor": cursor})
 	switch {
-	case f != nil && f.Code == fault.CodeForbidden:
-		return nil
-	case f != nil && f.Field == "cursor":
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid cursor"}
+	case f != nil && (f.Code == fault.CodeForbidden || f.Code == fault.CodeNotFound):
+		return unknownResource(project.uriTemplate())
 	case f != nil:
 		return requestError(f)
 	}
-	project := resources()[0]
 	for _, item := range page.memberItems("items") {
 		prefix := item.memberText("prefix")
 		res.Resources = append(res.Resources, &sdk.Resource{

@@ -17,6 +17,7 @@ import (
 
 	"parapet/internal/client"
 	"parapet/internal/fault"
+	"parapet/internal/op"
 )
 
 // protocols are a version without sessions and an older one with a handshake.
@@ -130,11 +131,25 @@ func TestResources_ListIsShort(t *testing.T) {
 	}
 }
 
-func TestResources_ListIsEmptyWithoutPermission(t *testing.T) {
+// A caller who may not read projects, or not act in the tenant, gets the error for a project
+// that does not exist. An empty list would mean that there are none.
+func TestResources_ListFailsWithoutAccess(t *testing.T) {
 	t.Parallel()
-	c := connect(t, newServer(t), &fake{answer: func(client.Request) (string, error) { return "", fault.Forbidden("projects.read") }}, View{}, nil, "")
-	if res, err := c.ListResources(t.Context(), nil); err != nil || len(res.Resources) != 0 {
-		t.Errorf("got %+v, %v, want no resources", res, err)
+	for _, tc := range []struct {
+		err  *fault.Error
+		want string
+	}{
+		{fault.Forbidden("projects.read"), "Resource not found"},
+		{fault.ForbiddenTenant(), "Resource not found"},
+		{fault.NotFound("organisation"), "Resource not found"},
+		{op.WrongCursor(), "VALIDATION: The cursor does not belong to this list in this order. Omit it to start from the first page. (field: cursor)"},
+	} {
+		c := connect(t, newServer(t), &fake{answer: func(client.Request) (string, error) { return "", tc.err }}, View{}, nil, "")
+		_, err := c.ListResources(t.Context(), nil)
+		var e *jsonrpc.Error
+		if !errors.As(err, &e) || e.Code != jsonrpc.CodeInvalidParams || e.Message != tc.want {
+			t.Errorf("%v: got %v, want %s", tc.err, err, tc.want)
+		}
 	}
 }
 

@@ -77,25 +77,40 @@ func (w wording) rewriteSchema(s *jsonschema.Schema) {
 }
 
 // fieldNames matches the name of a field with the noun before it.
-var fieldNames = regexp.MustCompile(`\b([Tt]he) (?:field|parameter) ("?)([A-Za-z]+)`)
+var fieldNames = regexp.MustCompile(`\b([Tt]he|Duplicate) (?:field|parameter) ("?)([A-Za-z]+)`)
+
+// httpTerms replaces terms of the HTTP API in messages. A text about the body of a request is
+// about the arguments; the text of a comment is called "the field body".
+var httpTerms = strings.NewReplacer(
+	"The body is ", "The arguments are ", "The body must ", "The arguments must ", "The body could ", "The arguments could ",
+	"There is no such route.", "The server does not offer this tool.",
+	"the header x-act-as-org", "the choice of another organisation (x-act-as-org)",
+)
 
 // rewriteError returns a copy of an error with the names of tools and arguments.
 func (w wording) rewriteError(f *fault.Error) *fault.Error {
 	c := *f
-	c.Message = w.rewrite(fieldNames.ReplaceAllStringFunc(f.Message, func(text string) string {
+	c.Message = w.rewriteMessage(f.Message)
+	if argument, ok := w.arguments[f.Field]; ok {
+		c.Field = argument
+	} else if f.Field == "body" {
+		c.Field = ""
+	}
+	c.Reasons = nil
+	for _, r := range f.Reasons {
+		r.Message, r.Remedy = w.rewriteMessage(r.Message), w.rewriteMessage(r.Remedy)
+		c.Reasons = append(c.Reasons, r)
+	}
+	return &c
+}
+
+// rewriteMessage rewrites a message of an error.
+func (w wording) rewriteMessage(message string) string {
+	return w.rewrite(fieldNames.ReplaceAllStringFunc(httpTerms.Replace(message), func(text string) string {
 		m := fieldNames.FindStringSubmatch(text)
 		if _, ok := w.arguments[m[3]]; !ok {
 			return text
 		}
 		return m[1] + " argument " + m[2] + m[3]
 	}))
-	if argument, ok := w.arguments[f.Field]; ok {
-		c.Field = argument
-	}
-	c.Reasons = nil
-	for _, r := range f.Reasons {
-		r.Message, r.Remedy = w.rewrite(r.Message), w.rewrite(r.Remedy)
-		c.Reasons = append(c.Reasons, r)
-	}
-	return &c
 }

@@ -2,10 +2,15 @@ package mcp
 
 import (
 	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -111,6 +116,94 @@ func TestError_NamesArgumentsAndTools(t *testing.T) {
 	}
 }
 
+func TestError_AvoidsTermsOfHTTP(t *testing.T) {
+	t.Parallel()
+	w := newServer(t).tools["create_comment"].wording
+	for _, tc := range []struct{ field, message, want, wantField string }{
+		{"body", "The body is too large.", "The arguments are too large.", "body"},
+		{"body", "The field body must have 1 to 20000 characters.", "The argument body must have 1 to 20000 characters.", "body"},
+		{"taskId", "The parameter taskId must not be empty. Set a value or omit it.", "The argument task must not be empty. Set a value or omit it.", "task"},
+		{"taskId", "Duplicate field taskId.", "Duplicate argument task.", "task"},
+		{"", "There is no such route.", "The server does not offer this tool.", ""},
+	} {
+		if got := w.rewriteError(fault.Validation(tc.field, tc.message)); got.Message != tc.want || got.Field != tc.wantField {
+			t.Errorf("%s: got %q of %q, want %q of %q", tc.message, got.Message, got.Field, tc.want, tc.wantField)
+		}
+	}
+	if got := newServer(t).tools["get_task"].wording.rewriteError(fault.Validation("body", "The body is not valid JSON.")); got.Field != "" {
+		t.Errorf("a tool without the argument body: got the field %q, want none", got.Field)
+	}
+}
+
+// TestErrors_OfModulesUseTermsOfAllSurfaces checks the messages in the source of the modules:
+// a message that only makes sense to users of HTTP or of pt would reach the models too.
+func TestErrors_OfModulesUseTermsOfAllSurfaces(t *testing.T) {
+	t.Parallel()
+	w := newServer(t).tools["get_task"].wording
+	names := map[string]bool{}
+	for _, o := range operations() {
+		names[o.Name] = strings.Contains(o.Name, "-")
+	}
+	found := 0
+	for _, module := range []string{"tracker", "identity", "executor", "postgres", "audit", "decisionlog"} {
+		files, err := filepath.Glob(filepath.Join("..", module, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(tree, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok {
+					return true
+				}
+				f, ok := call.Fun.(*ast.SelectorExpr)
+				if !ok || fmt.Sprint(f.X) != "fault" {
+					return true
+				}
+				for _, text := range literals(call) {
+					found++
+					got := w.rewriteMessage(text)
+					if m := otherSurface.FindString(got); m != "" || httpWords.MatchString(got) {
+						t.Errorf("%s: fault.%s: %q contains a term of HTTP or pt: %s%s", file, f.Sel.Name, got, m, httpWords.FindString(got))
+					}
+					for _, word := range words.FindAllString(got, -1) {
+						if names[word] {
+							t.Errorf("%s: fault.%s: %q names the operation %s, want a tool", file, f.Sel.Name, got, word)
+						}
+					}
+				}
+				return true
+			})
+		}
+	}
+	if found < 200 {
+		t.Errorf("got %d messages", found)
+	}
+}
+
+var httpWords = regexp.MustCompile(`(?i)\b(openapi|route|query|header|content-type)\b`)
+
+// literals returns the string literals in an expression.
+func literals(e ast.Node) []string {
+	var found []string
+	ast.Inspect(e, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			if text, err := strconv.Unquote(lit.Value); err == nil {
+				found = append(found, text)
+			}
+		}
+		return true
+	})
+	return found
+}
+
 // otherSurface matches texts that only make sense to users of the HTTP API or of pt: routes,
 // HTTP methods and statuses, commands and flags.
 var otherSurface = regexp.MustCompile(`/api/|\b(GET|POST|PUT|PATCH|DELETE|HTTP)\b|\b(400|401|403|404|405|409|413|415|422|429|503)\b|(^|\s)--[a-z]|\bpt [a-z]`)
@@ -182,12 +275,18 @@ func TestError_NamesToolThatFindsRecord(t *testing.T) {
 		{"directory", "assign_role", map[string]any{"role": "r", "user": "u", "scope": "tenant"}, fault.NotFound("user"), `person "u" does not exist or is not visible to you; list_people lists people`},
 		{"stages", "create_gate", map[string]any{"stage": project, "name": "G", "project": "HW"}, fault.NotFound("project"), `project "HW" does not exist or is not visible to you; find_project finds the project (enable its toolset projects)`},
 		{All, "find_project", map[string]any{"hint": "x"}, fault.NotFound(`project "x"`), "the project is unknown; list_projects lists projects"},
+		{Default, "get_task", map[string]any{"task": "XX-9"}, fault.NotFound("project"), `the project of the task "XX-9" does not exist or is not visible to you; find_project finds the project`},
+		{"stages", "review_gate", map[string]any{"project": "HW", "gate": project, "vote": "PASS"}, fault.NotFound("gate"), `gate "` + project + `" does not exist or is not visible to you; list_stages lists gates`},
+		{"directory", "create_membership", map[string]any{"user": "u", "roles": []any{"x"}}, fault.Validation("roles", "x"), "correct the argument roles; list_roles lists roles"},
+		{"directory", "revoke_permission", map[string]any{"role": "r", "permission": "p"}, fault.NotFound("grant"), "the grant is unknown; get_role shows grants"},
+		{All, "list_keys", map[string]any{"serviceUser": "x"}, fault.NotFound("service principal"), `service principal "x" does not exist or is not visible to you; list_users lists service principals`},
+		{All, "remove_dependency", map[string]any{"task": "HW-1", "dependsOn": "HW-2"}, fault.NotFound("dependency"), "the dependency is unknown; list_dependencies lists dependencies"},
 		{Default, "create_task", map[string]any{"project": "HW", "title": "T"}, fault.Validation("title", "x"), ""},
 		{Default, "create_task", map[string]any{"project": "HW", "title": "T"}, fault.Forbidden("task.create"), ""},
 		{Default, "get_task", map[string]any{"task": "HW-9"}, fault.NotFound("route"), ""},
 	} {
 		f.answer = func(client.Request) (string, error) { return "", tc.err }
-		c := connect(t, s, f, View{Toolsets: []string{tc.toolset}}, nil, "")
+		c := connect(t, s, f, View{Toolsets: []string{tc.toolset}, AllowDestructive: true}, nil, "")
 		res := call(t, c, tc.tool, tc.args)
 		if got := errorOf(t, res); got.Hint != tc.want || strings.Contains(resultText(t, res), "- try: "+tc.want) != (tc.want != "") {
 			t.Errorf("%s %v: got the hint %q, want %q in %s", tc.tool, tc.args, got.Hint, tc.want, resultText(t, res))

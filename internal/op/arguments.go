@@ -179,9 +179,12 @@ func (f Field) pathText(value jsontext.Value) (string, error) {
 // checkPathParam rejects a path parameter that is empty or contains a dot segment. A proxy
 // could resolve dot segments and send the caller's credential to another route.
 func (f Field) checkPathParam(text string) error {
+	if text == "" {
+		return fault.Validation(f.Name, fmt.Sprintf("The field %s must not be empty.", f.Name))
+	}
 	for _, s := range strings.Split(text, "/") {
-		if s == "." || s == ".." || (s == "" && (f.Rest || text == "")) {
-			return fault.Validation(f.Name, fmt.Sprintf("The parameter %s must not be empty or contain the path segments . and ..", f.Name))
+		if s == "." || s == ".." || (s == "" && f.Rest) {
+			return fault.Validation(f.Name, fmt.Sprintf("The field %s must not contain the segments \".\" and \"..\", or an empty segment.", f.Name))
 		}
 	}
 	return nil

@@ -197,6 +197,36 @@ func TestRead_OperationWithoutBody(t *testing.T) {
 	}
 }
 
+func TestRead_ErrorDescribesValue(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"title":"t","code":""}`:            "The field code must be two capital letters.",
+		`{"title":"t","nested":"x"}`:         "The field nested must be an object.",
+		`{"title":"t","nested":{"kind":1}}`:  "The field nested.kind must be a string.",
+		`{"title":"t","tags":[1]}`:           "The field tags.0 must be a string.",
+		`{"title":"t","owner":1}`:            "The field owner must be an id, email address, integration key, name or me.",
+		`{"title":"t","tags":["a","b","c"]}`: "The field tags must have at most 2 items.",
+	} {
+		if _, err := read(t, "", body); fault.From(err) == nil || fault.From(err).Message != want {
+			t.Errorf("%s: got %v, want %s", body, err, want)
+		}
+	}
+	one := 1
+	for want, f := range map[string]Field{
+		"The field x must have at least 1 character.": {Name: "x", MinLength: &one},
+		"The field x must have at most 1 character.":  {Name: "x", MaxLength: &one},
+	} {
+		if err := f.validateLength(map[bool]int{true: 0, false: 2}[f.MinLength != nil], "characters"); fault.From(err).Message != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	for kind, want := range map[Kind]string{KindTask: "an id or key", KindProject: "an id, prefix or name"} {
+		if got := kind.Choices(); got != want {
+			t.Errorf("%s: got %s, want %s", kind, got, want)
+		}
+	}
+}
+
 func TestRead_PatternErrorDescribesFormInWords(t *testing.T) {
 	t.Parallel()
 	_, err := read(t, "", `{"title":"t","code":"x"}`)

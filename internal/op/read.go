@@ -170,10 +170,13 @@ func valueFault(f Field, err error) error {
 	if errors.As(err, &syn) {
 		return bodyFault(err)
 	}
-	where := f.Name
+	where, want := f.Name, f.valueText()
 	var sem *json.SemanticError
 	if errors.As(err, &sem) {
 		where = pointerName(sem.JSONPointer, f.Name)
+		if where != f.Name && sem.GoType != nil {
+			want = kindOf(sem.GoType)
+		}
 		if errors.Is(sem.Err, json.ErrUnknownName) {
 			return fault.Validation(where, fmt.Sprintf("Unknown field %s.", where)).WithCause(err)
 		}
@@ -181,7 +184,7 @@ func valueFault(f Field, err error) error {
 	if errors.Is(err, ErrUUID) || errors.Is(err, ErrDate) {
 		return fault.Validation(where, fmt.Sprintf("The field %s %s.", where, formatErrorText(err))).WithCause(err)
 	}
-	return fault.Validation(where, fmt.Sprintf("The field %s must be %s.", where, f.valueText())).WithCause(err)
+	return fault.Validation(where, fmt.Sprintf("The field %s must be %s.", where, want)).WithCause(err)
 }
 
 // pointerName returns the name of the field at a JSON pointer, with dots between its
@@ -282,7 +285,7 @@ func (f Field) checkName(name string) error {
 // valueText describes the values of the field, for messages.
 func (f Field) valueText() string {
 	if f.Kind != "" {
-		return "an id, " + f.Kind.Names()
+		return f.Kind.Choices()
 	}
 	return kindOf(f.Value())
 }

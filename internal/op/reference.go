@@ -72,6 +72,15 @@ var acceptedNames = sync.OnceValue(func() map[Kind]string {
 // example "prefix or name". It is empty if only an id does.
 func (k Kind) Names() string { return acceptedNames()[k] }
 
+// Choices lists the id and the names that identify a record of the kind, for messages: for
+// example "an id, prefix or name".
+func (k Kind) Choices() string {
+	if names := k.Names(); strings.Contains(names, " or ") {
+		return "an id, " + names
+	}
+	return "an id or " + k.Names()
+}
+
 // maxName is the maximum length, in characters, of a name in place of an id.
 const maxName = 254
 

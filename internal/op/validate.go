@@ -74,7 +74,7 @@ func (f Field) validateText(s string, present bool) error {
 		return fault.Validation(f.Name, fmt.Sprintf("The field %s is required and can't be blank.", f.Name))
 	}
 	if s == "" && f.Source == FromQuery {
-		return fault.Validation(f.Name, fmt.Sprintf("The query parameter %s must not be empty. Set a value or omit it.", f.Name))
+		return fault.Validation(f.Name, fmt.Sprintf("The parameter %s must not be empty. Set a value or omit it.", f.Name))
 	}
 	if err := f.validateLength(utf8.RuneCountInString(s), "characters"); err != nil {
 		return err
@@ -140,7 +140,11 @@ func (f Field) validateNumber(n int64) error {
 
 func (f Field) validateLength(n int, unit string) error {
 	if (f.MinLength != nil && n < *f.MinLength) || (f.MaxLength != nil && n > *f.MaxLength) {
-		return fault.Validation(f.Name, fmt.Sprintf("The field %s must have %s %s.", f.Name, between(f.MinLength, f.MaxLength), unit))
+		limits := between(f.MinLength, f.MaxLength)
+		if strings.HasSuffix(limits, " 1") {
+			unit = strings.TrimSuffix(unit, "s")
+		}
+		return fault.Validation(f.Name, fmt.Sprintf("The field %s must have %s %s.", f.Name, limits, unit))
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func (s *Service) createTimeEntryHandler() executor.Handler[contract.CreateTimeE
 
 func (s *Service) createTimeEntry(ctx context.Context, c *executor.Call, in *contract.CreateTimeEntryIn, parent parentRecordRow) (*contract.TimeEntry, error) {
 	if in.ProjectID != "" && in.ProjectID != parent.ProjectID {
-		return nil, fault.Validation(parent.Noun+"Id", "The "+parent.Noun+" is not in the project of projectId. Omit projectId or set it to the "+parent.Noun+"'s project.")
+		return nil, fault.Validation(parent.Noun+"Id", "The "+parent.Noun+" is in another project. Omit projectId, or set it to the project of the "+parent.Noun+".")
 	}
 	if err := validateSpentOn(c, in.Date); err != nil {
 		return nil, err
