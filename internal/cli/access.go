@@ -181,7 +181,7 @@ func rolesThatGrant(ctx context.Context, c *client.Client, permission string) (s
 	if i < 0 {
 		return "", usagef("there is no permission %q; pt roles permissions lists all permissions", permission)
 	}
-	roles, err := allRoles(ctx, c)
+	roles, err := listAll(ctx, c, identity.ListRoles, &identity.ListRolesIn{})
 	if err != nil {
 		return "", err
 	}

@@ -70,17 +70,10 @@ func matchCandidate(kind, hint string, all []candidate) (op.UUID, string, error)
 
 // deliverables returns all deliverables of a project.
 func deliverables(ctx context.Context, c *client.Client, project op.UUID) ([]candidate, error) {
-	in := &tracker.ListDeliverablesIn{ProjectID: project}
 	var all []candidate
-	_, err := fetchPages(true, &in.Limit, &in.Cursor, func() (string, error) {
-		page, err := callOperation(ctx, c, tracker.ListDeliverables, in)
-		if err != nil {
-			return "", err
-		}
-		for _, d := range page.Items {
-			all = append(all, candidate{id: d.ID, name: d.Title})
-		}
-		return page.NextCursor, nil
+	err := forEachItem(ctx, c, tracker.ListDeliverables, &tracker.ListDeliverablesIn{ProjectID: project}, func(d *tracker.DeliverableSummary) error {
+		all = append(all, candidate{id: d.ID, name: d.Title})
+		return nil
 	})
 	return all, err
 }

@@ -79,7 +79,7 @@ func (k *call) bindFlags(cmd *cobra.Command) map[string]string {
 		}
 	}
 	if k.form.allPages {
-		if limit, ok := k.pagePart("limit").(*int); ok {
+		if limit, _ := pageFields(k.op, k.in); limit != nil {
 			*limit = maxPage
 		}
 	}

@@ -82,19 +82,7 @@ func (o *exportOptions) forEachItem(ctx context.Context, c *client.Client, f fun
 	if !ok {
 		return usagef("pt export has another input")
 	}
-	_, err := fetchPages(true, &in.Limit, &in.Cursor, func() (string, error) {
-		page, err := callOperation(ctx, c, tracker.ExportItems, in)
-		if err != nil {
-			return "", err
-		}
-		for i := range page.Items {
-			if err := f(&page.Items[i]); err != nil {
-				return "", err
-			}
-		}
-		return page.NextCursor, nil
-	})
-	return err
+	return forEachItem(ctx, c, tracker.ExportItems, in, f)
 }
 
 // writeLines writes each item on its own line and returns the number of items.

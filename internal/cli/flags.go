@@ -100,9 +100,13 @@ func (l *listFlags) bind(cmd *cobra.Command) {
 const maxPage = 200
 
 // fetchPages calls fetch for one page, or for every page if all is set. limit and cursor
-// point into the input of fetch; fetch returns the cursor of the next page. fetchPages
-// returns the cursor of the first page that it did not fetch, or "".
+// point into the input of fetch, which returns the cursor of the next page. If a pointer is
+// nil, the list has only one page. fetchPages returns the cursor of the first page that it
+// did not fetch, or "".
 func fetchPages(all bool, limit *int, cursor *string, fetch func() (string, error)) (string, error) {
+	if limit == nil || cursor == nil {
+		return fetch()
+	}
 	if all {
 		*limit = maxPage
 	}
@@ -113,6 +117,49 @@ func fetchPages(all bool, limit *int, cursor *string, fetch func() (string, erro
 		}
 		*cursor = next
 	}
+}
+
+// pageFields returns pointers to the limit and the cursor in the input of an operation. A
+// pointer is nil if the input has no such field.
+func pageFields(o *op.Operation, in reflect.Value) (limit *int, cursor *string) {
+	for _, f := range o.Fields {
+		switch f.Name {
+		case "limit":
+			limit, _ = in.Field(f.Index).Addr().Interface().(*int)
+		case "cursor":
+			cursor, _ = in.Field(f.Index).Addr().Interface().(*string)
+		}
+	}
+	return limit, cursor
+}
+
+// forEachItem fetches all pages of a list and calls do for each item. It changes the limit
+// and the cursor in the input.
+func forEachItem[In, T any](ctx context.Context, c *client.Client, o op.Op[In, op.Page[T]], in *In, do func(*T) error) error {
+	limit, cursor := pageFields(o.Operation, reflect.ValueOf(in).Elem())
+	_, err := fetchPages(true, limit, cursor, func() (string, error) {
+		page, err := callOperation(ctx, c, o, in)
+		if err != nil {
+			return "", err
+		}
+		for i := range page.Items {
+			if err := do(&page.Items[i]); err != nil {
+				return "", err
+			}
+		}
+		return page.NextCursor, nil
+	})
+	return err
+}
+
+// listAll returns the items of all pages of a list.
+func listAll[In, T any](ctx context.Context, c *client.Client, o op.Op[In, op.Page[T]], in *In) ([]T, error) {
+	var all []T
+	err := forEachItem(ctx, c, o, in, func(item *T) error {
+		all = append(all, *item)
+		return nil
+	})
+	return all, err
 }
 
 // printTruncationHint prints how to get the next page, if there is one.

@@ -52,8 +52,8 @@ func (k *call) bindFollow(cmd *cobra.Command) {
 		cmd.MarkFlagsMutuallyExclusive("follow", other)
 	}
 	k.followLimit = func() int {
-		limit, ok := k.pagePart("limit").(*int)
-		if !ok || !cmd.Flags().Changed("limit") {
+		limit, _ := pageFields(k.op, k.in)
+		if limit == nil || !cmd.Flags().Changed("limit") {
 			return followTail
 		}
 		return *limit
@@ -115,8 +115,7 @@ func (f *follower) read(ctx context.Context, c *client.Client, tail int) ([]any,
 	if f.newest > math.MinInt64 {
 		horizon = f.newest - f.log.delay
 	}
-	limit, _ := f.call.pagePart("limit").(*int)
-	cursor, _ := f.call.pagePart("cursor").(*string)
+	limit, cursor := pageFields(f.call.op, f.call.in)
 	*limit, *cursor = maxPage, ""
 	newest, seen := f.newest, map[string]int64{}
 	for id, position := range f.seen {

@@ -96,7 +96,7 @@ func listGrants(ctx context.Context, c *client.Client, user op.UUID, role string
 	case role != "":
 		return listHolders(ctx, c, op.UUID(role))
 	}
-	users, err := allUsers(ctx, c)
+	users, err := listAll(ctx, c, identity.ListUsers, &identity.ListUsersIn{})
 	if err != nil {
 		return nil, err
 	}
@@ -109,47 +109,12 @@ func listGrants(ctx context.Context, c *client.Client, user op.UUID, role string
 
 // listHolders returns the assignments of a role.
 func listHolders(ctx context.Context, c *client.Client, role op.UUID) ([]grant, error) {
-	in := &identity.ListAssignmentsIn{RoleID: role}
 	grants := []grant{}
-	_, err := fetchPages(true, &in.Limit, &in.Cursor, func() (string, error) {
-		page, err := callOperation(ctx, c, identity.ListAssignments, in)
-		if err != nil {
-			return "", err
-		}
-		for _, a := range page.Items {
-			grants = append(grants, grant{a.UserID, a.User, identity.AssignedRole{
-				AssignmentID: a.ID, RoleID: a.RoleID, Role: a.Role, Scope: a.Scope, ScopeID: a.ScopeID, ScopeRecord: a.ScopeRecord, CreatedAt: a.CreatedAt,
-			}})
-		}
-		return page.NextCursor, nil
+	err := forEachItem(ctx, c, identity.ListAssignments, &identity.ListAssignmentsIn{RoleID: role}, func(a *identity.RoleAssignment) error {
+		grants = append(grants, grant{a.UserID, a.User, identity.AssignedRole{
+			AssignmentID: a.ID, RoleID: a.RoleID, Role: a.Role, Scope: a.Scope, ScopeID: a.ScopeID, ScopeRecord: a.ScopeRecord, CreatedAt: a.CreatedAt,
+		}})
+		return nil
 	})
 	return grants, err
-}
-
-func allUsers(ctx context.Context, c *client.Client) ([]identity.User, error) {
-	in := &identity.ListUsersIn{}
-	var users []identity.User
-	_, err := fetchPages(true, &in.Limit, &in.Cursor, func() (string, error) {
-		page, err := callOperation(ctx, c, identity.ListUsers, in)
-		if err != nil {
-			return "", err
-		}
-		users = append(users, page.Items...)
-		return page.NextCursor, nil
-	})
-	return users, err
-}
-
-func allRoles(ctx context.Context, c *client.Client) ([]identity.Role, error) {
-	in := &identity.ListRolesIn{}
-	var roles []identity.Role
-	_, err := fetchPages(true, &in.Limit, &in.Cursor, func() (string, error) {
-		page, err := callOperation(ctx, c, identity.ListRoles, in)
-		if err != nil {
-			return "", err
-		}
-		roles = append(roles, page.Items...)
-		return page.NextCursor, nil
-	})
-	return roles, err
 }

@@ -201,7 +201,7 @@ func (d difference) sentence(verb, none string) string {
 func permissionDifference(
 	ctx context.Context, c *client.Client, u *identity.User, role, scope string, scopeID, except op.UUID,
 ) (difference, error) {
-	roles, err := allRoles(ctx, c)
+	roles, err := listAll(ctx, c, identity.ListRoles, &identity.ListRolesIn{})
 	if err != nil {
 		if fault.HasCode(err, fault.CodeForbidden) {
 			err = nil

@@ -47,7 +47,6 @@ func (im *importer) matchPeople(ctx context.Context, records []convert.Record) e
 // lower case. A name that two people have is missing. Since people choose both themselves,
 // so are unverified addresses, and names that look like an address.
 func (im *importer) listPeople(ctx context.Context) (map[string]op.UUID, error) {
-	in := &identity.ListPeopleIn{}
 	people, ambiguous := map[string]op.UUID{}, map[string]bool{}
 	add := func(name string, id op.UUID) {
 		name = strings.ToLower(name)
@@ -56,20 +55,14 @@ func (im *importer) listPeople(ctx context.Context) (map[string]op.UUID, error) 
 		}
 		people[name] = id
 	}
-	_, err := fetchPages(true, &in.Limit, &in.Cursor, func() (string, error) {
-		page, err := callOperation(ctx, im.client, identity.ListPeople, in)
-		if err != nil {
-			return "", err
+	err := forEachItem(ctx, im.client, identity.ListPeople, &identity.ListPeopleIn{}, func(p *identity.Colleague) error {
+		if p.EmailVerified {
+			add(p.Email, p.ID)
 		}
-		for _, p := range page.Items {
-			if p.EmailVerified {
-				add(p.Email, p.ID)
-			}
-			if !strings.Contains(p.DisplayName, "@") {
-				add(p.DisplayName, p.ID)
-			}
+		if !strings.Contains(p.DisplayName, "@") {
+			add(p.DisplayName, p.ID)
 		}
-		return page.NextCursor, nil
+		return nil
 	})
 	for name := range ambiguous {
 		delete(people, name)

@@ -81,19 +81,12 @@ func inboxDecisions(requests []tracker.DecisionRequest) []inboxDecision {
 // keys has no such section.
 func fetchExpiringKeys(ctx context.Context, k *call, c *client.Client) (func(*markdown.Doc), error) {
 	soon := k.inv.Clock.Now().Add(op.Days(expiryWarningDays))
-	in := &identity.ListKeysIn{}
 	var keys []identity.Key
-	_, err := fetchPages(true, &in.Limit, &in.Cursor, func() (string, error) {
-		page, err := callOperation(ctx, c, identity.ListKeys, in)
-		if err != nil {
-			return "", err
+	err := forEachItem(ctx, c, identity.ListKeys, &identity.ListKeysIn{}, func(key *identity.Key) error {
+		if key.RevokedAt == nil && key.Expiry.After(k.inv.Clock.Now()) && key.Expiry.Before(soon) {
+			keys = append(keys, *key)
 		}
-		for _, key := range page.Items {
-			if key.RevokedAt == nil && key.Expiry.After(k.inv.Clock.Now()) && key.Expiry.Before(soon) {
-				keys = append(keys, key)
-			}
-		}
-		return page.NextCursor, nil
+		return nil
 	})
 	if err != nil && !fault.HasCode(err, fault.CodeForbidden) {
 		return nil, err

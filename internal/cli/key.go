@@ -90,17 +90,11 @@ func findKey(ctx context.Context, k *call, c *client.Client) error {
 	}
 	list := &identity.ListKeysIn{ServiceUserID: op.UUID(owner)}
 	var matches []identity.Key
-	_, err := fetchPages(true, &list.Limit, &list.Cursor, func() (string, error) {
-		page, err := callOperation(ctx, c, identity.ListKeys, list)
-		if err != nil {
-			return "", err
+	err := forEachItem(ctx, c, identity.ListKeys, list, func(key *identity.Key) error {
+		if key.ID == in.KeyID || (a.hint != "" && key.RevokedAt == nil && strings.EqualFold(key.Label, a.hint)) {
+			matches = append(matches, *key)
 		}
-		for _, key := range page.Items {
-			if key.ID == in.KeyID || (a.hint != "" && key.RevokedAt == nil && strings.EqualFold(key.Label, a.hint)) {
-				matches = append(matches, key)
-			}
-		}
-		return page.NextCursor, nil
+		return nil
 	})
 	switch {
 	case err != nil:

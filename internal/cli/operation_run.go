@@ -140,7 +140,8 @@ func (k *call) runList(ctx context.Context, c *client.Client) error {
 		items = reflect.AppendSlice(items, page.Elem().FieldByName("Items"))
 		return page.Elem().FieldByName("NextCursor").String(), nil
 	}
-	next, err := k.fetchPages(fetch)
+	limit, cursor := pageFields(k.op, k.in)
+	next, err := fetchPages(k.all, limit, cursor, fetch)
 	if err != nil {
 		return err
 	}
@@ -183,29 +184,8 @@ func (k *call) writeFooter(d *markdown.Doc, shown int, next string, omitted []st
 
 // startsAtFirstPage reports whether the list starts with its first item.
 func (k *call) startsAtFirstPage() bool {
-	cursor, ok := k.pagePart("cursor").(*string)
-	return !ok || *cursor == "" || k.all
-}
-
-// fetchPages calls fetch for each page that the command prints, and returns the cursor of
-// the next one.
-func (k *call) fetchPages(fetch func() (string, error)) (string, error) {
-	limit, hasLimit := k.pagePart("limit").(*int)
-	cursor, hasCursor := k.pagePart("cursor").(*string)
-	if !hasLimit || !hasCursor {
-		return fetch()
-	}
-	return fetchPages(k.all, limit, cursor, fetch)
-}
-
-// pagePart returns a pointer to the field limit or cursor of the input, or nil.
-func (k *call) pagePart(name string) any {
-	for _, f := range k.op.Fields {
-		if f.Name == name {
-			return k.in.Field(f.Index).Addr().Interface()
-		}
-	}
-	return nil
+	_, cursor := pageFields(k.op, k.in)
+	return cursor == nil || *cursor == "" || k.all
 }
 
 // countOf formats a number with a noun in the plural: "2 tasks", "1 entry".
