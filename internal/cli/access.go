@@ -33,9 +33,9 @@ Everybody may ask about themselves. To ask about others, you need role.read and 
 		if err != nil {
 			return err
 		}
-		in, ok := k.input().(*identity.UserIn)
-		if !ok {
-			return usagef("pt access has another input")
+		in, err := inputOf[identity.UserIn](k)
+		if err != nil {
+			return err
 		}
 		a, err := callOperation(ctx, c, identity.GetAccess, in)
 		if err != nil {

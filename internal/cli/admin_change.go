@@ -17,9 +17,9 @@ func clearances() []string { return fieldNamed(identity.UpdateUser.Operation, "c
 // changing returns a form's change for an input type.
 func changing[In any](describe func(ctx context.Context, c *client.Client, in *In) (*change, error)) func(context.Context, *call, *client.Client) (*change, error) {
 	return func(ctx context.Context, k *call, c *client.Client) (*change, error) {
-		in, ok := k.input().(*In)
-		if !ok {
-			return nil, usagef("pt %s has another input", k.op.Name)
+		in, err := inputOf[In](k)
+		if err != nil {
+			return nil, err
 		}
 		return describe(ctx, c, in)
 	}

@@ -42,9 +42,9 @@ func newAnswerCmd(inv *invocation) *cobra.Command {
 
 // answer finds the open request of the task and answers it.
 func (k *call) answer(ctx context.Context, args []string, isText bool) error {
-	in, ok := k.input().(*tracker.AnswerDecisionIn)
-	if !ok {
-		return usagef("pt answer has another input")
+	in, err := inputOf[tracker.AnswerDecisionIn](k)
+	if err != nil {
+		return err
 	}
 	in.RequestID = placeholderID // prepare validates the input before the request is known
 	c, err := k.prepare(ctx, args)

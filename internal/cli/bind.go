@@ -32,11 +32,10 @@ func newBindRepoCmd(inv *invocation) *cobra.Command {
 	}, "bind-repo")
 	cmd.Use, cmd.Args = "bind-repo <project> [path]", cobra.RangeArgs(1, 2)
 	return inv.setRun(cmd, reflect.TypeFor[tracker.RepoPath](), func(ctx context.Context, args []string) error {
-		in, ok := k.input().(*tracker.BindRepoIn)
-		if !ok {
-			return usagef("pt bind-repo has another input")
+		in, err := inputOf[tracker.BindRepoIn](k)
+		if err != nil {
+			return err
 		}
-		var err error
 		if in.Path, err = inv.bindingPath(args[1:]); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
@@ -93,6 +94,15 @@ func newCall(inv *invocation, o *op.Operation, f form, path string) (*call, *cob
 
 // input returns a pointer to the input, of the operation's input type.
 func (k *call) input() any { return k.in.Addr().Interface() }
+
+// inputOf returns the input of a command whose operation has the input type In.
+func inputOf[In any](k *call) (*In, error) {
+	in, ok := k.input().(*In)
+	if !ok {
+		return nil, fmt.Errorf("cli: the operation %s has the input type %s", k.op.Name, k.op.In)
+	}
+	return in, nil
+}
 
 // addArgument adds an argument for a field and returns its placeholder in the usage line.
 func (k *call) addArgument(fieldName, name string) string {

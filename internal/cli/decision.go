@@ -108,9 +108,9 @@ func (o *waitOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	task, ok := o.call.input().(*tracker.GetTaskIn)
-	if !ok {
-		return usagef("pt wait-decision has another input")
+	task, err := inputOf[tracker.GetTaskIn](o.call)
+	if err != nil {
+		return err
 	}
 	in.ProjectID, in.Task = task.ProjectID, task.Task
 	var request *tracker.DecisionRequest

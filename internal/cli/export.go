@@ -78,9 +78,9 @@ func (o *exportOptions) run(ctx context.Context, args []string) error {
 
 // forEachItem calls f for every item of the project.
 func (o *exportOptions) forEachItem(ctx context.Context, c *client.Client, f func(*tracker.ImportItem) error) error {
-	in, ok := o.call.input().(*tracker.ExportItemsIn)
-	if !ok {
-		return usagef("pt export has another input")
+	in, err := inputOf[tracker.ExportItemsIn](o.call)
+	if err != nil {
+		return err
 	}
 	return forEachItem(ctx, c, tracker.ExportItems, in, f)
 }

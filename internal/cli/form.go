@@ -222,9 +222,9 @@ func required(f customFlag) customFlag {
 // preparing returns a form's prepare for an input type.
 func preparing[In any](complete func(inv *invocation, in *In) error) func(*call) error {
 	return func(k *call) error {
-		in, ok := k.input().(*In)
-		if !ok {
-			return usagef("pt %s has another input", k.op.Name)
+		in, err := inputOf[In](k)
+		if err != nil {
+			return err
 		}
 		return complete(k.inv, in)
 	}

@@ -45,9 +45,9 @@ the whole tenant and user.read, and you must be able to see the record.`,
 			if err != nil {
 				return err
 			}
-			in, ok := k.input().(*identity.ExplainDecisionIn)
-			if !ok {
-				return usagef("pt why has another input")
+			in, err := inputOf[identity.ExplainDecisionIn](k)
+			if err != nil {
+				return err
 			}
 			e, err := callOperation(ctx, c, identity.ExplainDecision, in)
 			if err != nil {
@@ -71,9 +71,9 @@ the whole tenant and user.read, and you must be able to see the record.`,
 // findExplained replaces the name of a command by the name of its operation, and sets the
 // default project if the operation needs a project.
 func findExplained(_ context.Context, k *call, _ *client.Client) error {
-	in, ok := k.input().(*identity.ExplainDecisionIn)
-	if !ok {
-		return usagef("pt why has another input")
+	in, err := inputOf[identity.ExplainDecisionIn](k)
+	if err != nil {
+		return err
 	}
 	o := operationOfCommand(in.Operation)
 	if o == nil {
