@@ -139,7 +139,7 @@ func (k *call) mayOmitProject(args []string) bool {
 
 // taskKey returns the first argument if it is a task key in the place of the project, or "".
 func (k *call) taskKey(args []string) string {
-	if len(args) == 0 || len(args) >= len(k.args) || k.args[1].field.Name != "task" || !keyPattern.MatchString(args[0]) {
+	if len(args) == 0 || len(args) >= len(k.args) || k.args[1].field.Name != "task" || op.TaskKeyPrefix(args[0]) == "" {
 		return ""
 	}
 	return args[0]

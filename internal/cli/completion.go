@@ -92,7 +92,7 @@ func (k *call) nextArgument(args []string) *argument {
 	if k.mayOmitProject(args) && len(k.args) > 1 {
 		isTask := k.args[1].field.Name == "task"
 		switch {
-		case isTask && (n == 0 || keyPattern.MatchString(args[0])):
+		case isTask && (n == 0 || op.TaskKeyPrefix(args[0]) != ""):
 			n++
 		case n == 0:
 			if s, err := k.inv.settings(); err == nil && s.project != "" {
@@ -167,12 +167,12 @@ func (s suggestion) line(chosen string) string {
 // else the first of the hints. It returns "" for a directory or an address, because the
 // service looks them up in a request of its own.
 func projectOfCompletion(part string, hints ...string) string {
-	if prefix, number, ok := strings.Cut(part, "-"); ok && keyPattern.MatchString(prefix+"-1") && strings.Trim(number, "0123456789") == "" {
+	if prefix, number, ok := strings.Cut(part, "-"); ok && op.TaskKeyPrefix(prefix+"-1") != "" && strings.Trim(number, "0123456789") == "" {
 		return strings.ToUpper(prefix)
 	}
 	hint := firstNonEmpty(hints...)
-	if m := keyPattern.FindStringSubmatch(hint); m != nil {
-		return m[1]
+	if prefix := op.TaskKeyPrefix(hint); prefix != "" {
+		return prefix
 	}
 	if repo.IsPath(hint) || repo.Address(hint) != "" {
 		return ""

@@ -21,8 +21,8 @@ func (e *notBoundError) Error() string {
 // setDefaultProject sets the project if the command line names none: to the prefix of the
 // task key, PT_PROJECT, or the project of the working directory.
 func (inv *invocation) setDefaultProject(a *argument, s settings, key string) error {
-	if m := keyPattern.FindStringSubmatch(key); m != nil {
-		return a.setText(m[1])
+	if prefix := op.TaskKeyPrefix(key); prefix != "" {
+		return a.setText(prefix)
 	}
 	if s.project != "" {
 		return inv.setProject(a, s.project)

@@ -220,11 +220,11 @@ func (a *argument) findProject(ctx context.Context, c *client.Client) (*tracker.
 
 // findTask returns the ID, and the key with the title, of the task with a key.
 func findTask(ctx context.Context, c *client.Client, key string) (op.UUID, string, error) {
-	m := keyPattern.FindStringSubmatch(key)
-	if m == nil {
+	prefix := op.TaskKeyPrefix(key)
+	if prefix == "" {
 		return "", "", usagef("%q is neither the ID nor the key of a task", key)
 	}
-	p, err := callOperation(ctx, c, tracker.FindProject, &tracker.FindProjectIn{Hint: m[1]})
+	p, err := callOperation(ctx, c, tracker.FindProject, &tracker.FindProjectIn{Hint: prefix})
 	if err != nil {
 		return "", "", err
 	}

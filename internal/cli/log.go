@@ -102,7 +102,7 @@ func findRecord(ctx context.Context, c *client.Client, name string) (op.UUID, er
 			return "", err
 		}
 		return u.ID, nil
-	case keyPattern.MatchString(name):
+	case op.TaskKeyPrefix(name) != "":
 		id, _, err := findTask(ctx, c, name)
 		return id, err
 	}

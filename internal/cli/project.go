@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"reflect"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,9 +10,6 @@ import (
 	"parapet/internal/cli/markdown"
 	"parapet/internal/contract/tracker"
 )
-
-// keyPattern matches a task key; its group is the prefix of the project.
-var keyPattern = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9]{1,9})-[0-9]+$`)
 
 func newFindProjectCmd(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{

@@ -85,7 +85,7 @@ func findExplained(_ context.Context, k *call, _ *client.Client) error {
 	}
 	in.Operation = o.Name
 	target := o.RecordField()
-	isTaskKey := target == "task" && keyPattern.MatchString(in.Record)
+	isTaskKey := target == "task" && op.TaskKeyPrefix(in.Record) != ""
 	if k.project.isSet || isTaskKey || target == "projectId" || !slices.Contains(o.PathParts(), "projectId") {
 		return nil
 	}

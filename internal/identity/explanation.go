@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -99,9 +98,6 @@ func fillExplanation(out *contract.Explanation, o *op.Operation, e *executor.Exp
 	}
 }
 
-// taskKey matches the key of a task, which starts with the prefix of its project.
-var taskKey = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9]{1,9})-[0-9]{1,12}$`)
-
 // explainedInput returns an input of the operation that names only the record. The
 // parameter projectId is the given project, or the prefix of the task key.
 func explainedInput(o *op.Operation, in *contract.ExplainDecisionIn) (any, error) {
@@ -111,8 +107,8 @@ func explainedInput(o *op.Operation, in *contract.ExplainDecisionIn) (any, error
 	values := map[string]string{target: in.Record}
 	if target != "projectId" {
 		values["projectId"] = string(in.ProjectID)
-		if m := taskKey.FindStringSubmatch(in.Record); m != nil && in.ProjectID == "" && target == "task" {
-			values["projectId"] = m[1]
+		if in.ProjectID == "" && target == "task" {
+			values["projectId"] = op.TaskKeyPrefix(in.Record)
 		}
 	}
 	switch {

@@ -145,6 +145,7 @@ func (o *Operation) projectAndTask() (project, task int) {
 		slices.IndexFunc(o.Fields, func(f Field) bool { return f.Source == FromPath && f.Name == "task" })
 }
 
+// taskKeyPattern matches a task key; its group is the prefix of the project.
 var taskKeyPattern = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9]{1,9})-[0-9]+$`)
 
 // projectOfTask returns the index of the project and the prefix in the key of the task. The
@@ -158,10 +159,16 @@ func (o *Operation) projectOfTask(values []jsontext.Value) (project int, prefix 
 	if err != nil {
 		return project, ""
 	}
-	if m := taskKeyPattern.FindSubmatch(key); m != nil {
-		prefix = string(m[1])
+	return project, TaskKeyPrefix(string(key))
+}
+
+// TaskKeyPrefix returns the prefix of the project in the key of a task: HW for HW-3. It
+// returns "" for a text that is not a task key.
+func TaskKeyPrefix(key string) string {
+	if m := taskKeyPattern.FindStringSubmatch(key); m != nil {
+		return m[1]
 	}
-	return project, prefix
+	return ""
 }
 
 // pathText returns the text of a path parameter.

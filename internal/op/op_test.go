@@ -426,3 +426,14 @@ func FuzzWriteArguments(f *testing.F) {
 		}
 	})
 }
+
+func TestTaskKeyPrefix_IsTextBeforeNumber(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]string{
+		"HW-3": "HW", "hw2-17": "hw2", "Apollo12345-1": "", "H-3": "", "2W-3": "", "HW-": "", "HW-3a": "", "HW-3-4": "", "HW": "", "": "", "HW-3\n": "",
+	} {
+		if got := TaskKeyPrefix(key); got != want {
+			t.Errorf("TaskKeyPrefix(%q): got %q, want %q", key, got, want)
+		}
+	}
+}
