@@ -57,7 +57,6 @@ func adminGoldens() goldenGroup {
 	routes[why+"create-issue&record=APOLLO"+asLin] = explanation("create-issue", "issue.create", `"allow":true,"hidden":false,"reasons":[]`)
 	routes[why+"suspend-user&record=worker%40example.org"+asLin] = explanation("suspend-user", "user.suspend", denial)
 	routes[why+"start-stage&projectId=APOLLO&record=Design"+asLin] = explanation("start-stage", "stage.update", denial)
-	routes[why+"mark-awaiting-decision&record=APOLLO-17"+asLin] = explanation("mark-awaiting-decision", "task.update", `"allow":true,"hidden":false,"reasons":[]`)
 	routes["GET /api/users/"+lin+"/access"] = okReply(access)
 	return goldenGroup{routes: routes, cases: []goldenCase{
 		{"grants-list", []string{"grants", "list"}, environment{}},
@@ -80,7 +79,6 @@ func adminGoldens() goldenGroup {
 		{"why-create", []string{"why", "create-issue", "APOLLO", "--as", "lin@acme.example"}, environment{}},
 		{"why-command", []string{"why", "users suspend", "worker@example.org", "--as", "lin@acme.example"}, environment{}},
 		{"why-project", []string{"why", "start-stage", "Design", "--as", "lin@acme.example"}, environment{env: map[string]string{"PT_PROJECT": "APOLLO"}}},
-		{"why-more-rules", []string{"why", "mark-awaiting-decision", "APOLLO-17", "--as", "lin@acme.example"}, environment{}},
 		{"why-unknown", []string{"why", "paint-task", "APOLLO-17"}, environment{}},
 		{"explain-decision", []string{"explain-decision", "delete-task", "APOLLO-17"}, environment{}},
 		{"keys-issue-service", []string{"keys", "issue-service", "--label", "ci", "--user", "multi-llm-review"}, environment{}},

@@ -177,9 +177,6 @@ func writeExplanation(d *markdown.Doc, e *identity.Explanation, name string, ori
 	if e.DelegationID != "" {
 		d.Field("Delegation", string(e.DelegationID))
 	}
-	if o := operationOfCommand(e.Operation); e.Allow && o != nil && o.Grant != o.Permission {
-		d.Line("This explains only the first check. " + o.Name + " checks more rules when it runs, and can still be denied.")
-	}
 	for _, r := range e.Reasons {
 		d.Field("Reason", r.Message)
 		d.Field("Remedy", r.Remedy)
@@ -215,11 +212,12 @@ func withArticle(noun string) string {
 	return "a " + noun
 }
 
-// suggestOperations suggests the operations that need a permission.
+// suggestOperations suggests the operations that explain-decision accepts: those that need
+// exactly one permission for one record.
 func suggestOperations(context.Context, *completionQuery) ([]suggestion, error) {
 	var all []suggestion
 	for _, o := range operations() {
-		if o.Grant != "" && pageType(o) == nil {
+		if o.Permission != "" && o.Grant == o.Permission && pageType(o) == nil {
 			all = append(all, suggestion{o.Name, o.Summary})
 		}
 	}

@@ -46,4 +46,10 @@ func TestWhy_CompletesOperation(t *testing.T) {
 	if !strings.HasPrefix(got.out, "update-task\t") {
 		t.Errorf("got %q, want the suggestion update-task", got.out)
 	}
+	// For each of these operations, one of several permissions is enough.
+	for _, name := range []string{"list-audit-entries", "cancel-decision"} {
+		if got := invoke(t, serve(t, nil), environment{}, "__complete", "why", name); strings.Contains(got.out, name) {
+			t.Errorf("got %q, want no suggestion %s", got.out, name)
+		}
+	}
 }
