@@ -3,7 +3,6 @@ package prose
 import (
 	"html"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
@@ -229,5 +228,3 @@ func Strip(line string) string {
 		_, line, _ = strings.Cut(rest, end)
 	}
 }
-
-func formatNumber(n int) string { return strconv.Itoa(n) }

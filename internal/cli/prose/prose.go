@@ -6,6 +6,7 @@
 package prose
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
@@ -163,7 +164,7 @@ func (r *renderer) list(list *ast.List, width, depth int) []string {
 	for item := list.FirstChild(); item != nil; item = item.NextSibling() {
 		bullet := "• "
 		if list.IsOrdered() {
-			bullet = formatNumber(number) + ". "
+			bullet = strconv.Itoa(number) + ". "
 			number++
 		}
 		if len(lines) > 0 && !list.IsTight {
