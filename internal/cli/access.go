@@ -67,9 +67,9 @@ func writeAccess(d *markdown.Doc, a *identity.Access) {
 		d.Line("No permissions.")
 		return
 	case !a.Active:
-		d.Line(countNoun(len(a.Permissions), "permission") + ", which the user can use once active.")
+		d.Line(countOf(len(a.Permissions), "permissions") + ", which the user can use once active.")
 	default:
-		d.Line(countNoun(len(a.Permissions), "permission") + ".")
+		d.Line(countOf(len(a.Permissions), "permissions") + ".")
 	}
 	var origins []string
 	granted := map[string][]string{}

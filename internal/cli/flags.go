@@ -165,7 +165,7 @@ func listAll[In, T any](ctx context.Context, c *client.Client, o op.Op[In, op.Pa
 // printTruncationHint prints how to get the next page, if there is one.
 func (inv *invocation) printTruncationHint(shown int, next string) {
 	if next != "" {
-		inv.printNote("%s shown; for more, use --all or --cursor %s", countNoun(shown, "item"), next)
+		inv.printNote("%s shown; for more, use --all or --cursor %s", countOf(shown, "items"), next)
 	}
 }
 

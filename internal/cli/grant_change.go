@@ -190,7 +190,7 @@ func (d difference) sentence(verb, none string) string {
 	case len(d.permissions) == 0:
 		return none
 	default:
-		return verb + " " + countNoun(len(d.permissions), "permission") + "."
+		return verb + " " + countOf(len(d.permissions), "permissions") + "."
 	}
 }
 

@@ -143,7 +143,7 @@ func (m *statusMapper) mapStatus(ctx context.Context, s *fileStatus) error {
 		m.use(s, guess, false)
 	case !m.inv.wantsJSON():
 		m.inv.printNote("The project has no status %q (%s). Add --map-status %s=STATUS or --create-statuses; its statuses: %s",
-			text.Line(s.name), countNoun(s.items, "item"), text.Line(quoteArgs([]string{s.name})[0]), text.Line(m.names()))
+			text.Line(s.name), countOf(s.items, "items"), text.Line(quoteArgs([]string{s.name})[0]), text.Line(m.names()))
 	}
 	return nil
 }
@@ -207,7 +207,7 @@ func (m *statusMapper) add(s *fileStatus) {
 // ask asks for the status of the project on the terminal.
 func (m *statusMapper) ask(ctx context.Context, s *fileStatus, guess string) error {
 	guess = firstNonEmpty(guess, m.ofCategory(guessCategory(s.name)), m.ofCategory(tracker.CategoryTodo))
-	m.inv.printNote("The project has no status %q (%s). Its statuses: %s", text.Line(s.name), countNoun(s.items, "item"), text.Line(m.names()))
+	m.inv.printNote("The project has no status %q (%s). Its statuses: %s", text.Line(s.name), countOf(s.items, "items"), text.Line(m.names()))
 	for {
 		fmt.Fprintf(m.inv.Err, "Status to use, or + to create it [%s]: ", text.Line(guess))
 		answer, err := m.in.ReadString('\n')

@@ -127,13 +127,13 @@ func (out *importOut) markdown(d *markdown.Doc) {
 			if s.Created {
 				note = ", created"
 			}
-			d.Field(s.From, fmt.Sprintf("%s (%s%s)", s.To, countNoun(s.Items, "item"), note))
+			d.Field(s.From, fmt.Sprintf("%s (%s%s)", s.To, countOf(s.Items, "items"), note))
 		}
 	}
 	if len(out.People) > 0 {
 		d.Heading(2, "People who are not assigned")
 		for _, p := range out.People[:min(len(out.People), maxSummaryRows)] {
-			d.Field(p.Name, countNoun(p.Items, "item"))
+			d.Field(p.Name, countOf(p.Items, "items"))
 		}
 		writeMore(d, len(out.People))
 	}

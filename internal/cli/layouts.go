@@ -23,8 +23,8 @@ var layouts = sync.OnceValue(func() map[reflect.Type]layout {
 			values: map[string]valueFunc{
 				"progress":     value(func(t *tracker.Task) string { return formatPercent(t.Progress) }),
 				"epicId":       value(epicText),
-				"blockedBy":    value(func(t *tracker.Task) string { return countOrEmpty(t.BlockedBy, "task") }),
-				"blocks":       value(func(t *tracker.Task) string { return countOrEmpty(t.Blocks, "task") }),
+				"blockedBy":    value(func(t *tracker.Task) string { return countOrEmpty(t.BlockedBy, "tasks") }),
+				"blocks":       value(func(t *tracker.Task) string { return countOrEmpty(t.Blocks, "tasks") }),
 				"claim":        timed(claimText),
 				"customFields": value(func(*tracker.Task) string { return "" }),
 			},
@@ -170,12 +170,12 @@ var layouts = sync.OnceValue(func() map[reflect.Type]layout {
 
 func formatPercent(n int) string { return strconv.Itoa(n) + " %" }
 
-// countOrEmpty formats a number with a noun; it is empty for 0.
-func countOrEmpty(n int, noun string) string {
+// countOrEmpty formats a number with a noun in the plural; it is empty for 0.
+func countOrEmpty(n int, plural string) string {
 	if n == 0 {
 		return ""
 	}
-	return countNoun(n, noun)
+	return countOf(n, plural)
 }
 
 func epicText(t *tracker.Task) string {

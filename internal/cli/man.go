@@ -55,7 +55,7 @@ man. With --dir, write the pages of all commands to a directory.`,
 			out.Pages = append(out.Pages, name)
 		}
 		return inv.show(ctx, view{data: out, markdown: func(d *markdown.Doc) {
-			d.Line(countNoun(len(out.Pages), "page") + " written to " + out.Dir + ".")
+			d.Line(countOf(len(out.Pages), "pages") + " written to " + out.Dir + ".")
 		}})
 	})
 }

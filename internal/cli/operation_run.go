@@ -191,14 +191,7 @@ func (k *call) startsAtFirstPage() bool {
 // countOf formats a number with a noun in the plural: "2 tasks", "1 entry".
 func countOf(n int, plural string) string {
 	if n == 1 {
-		stem, isRegular := strings.CutSuffix(plural, "s")
-		if ies, ok := strings.CutSuffix(plural, "ies"); ok {
-			stem, isRegular = ies+"y", true
-		}
-		if !isRegular {
-			stem = map[string]string{"people": "person", "criteria": "criterion", "epic children": "child of the epic"}[plural]
-		}
-		return "1 " + firstNonEmpty(stem, plural)
+		return "1 " + op.Singular(plural)
 	}
 	return strconv.Itoa(n) + " " + plural
 }

@@ -211,10 +211,10 @@ func (inv *invocation) expiredReport(p *errorReport) {
 func durationText(d time.Duration) string {
 	switch {
 	case d >= op.Days(1):
-		return countNoun(int(d/op.Days(1)), "day")
+		return countOf(int(d/op.Days(1)), "days")
 	case d >= time.Hour:
-		return countNoun(int(d/time.Hour), "hour")
+		return countOf(int(d/time.Hour), "hours")
 	default:
-		return countNoun(max(int(d/time.Minute), 1), "minute")
+		return countOf(max(int(d/time.Minute), 1), "minutes")
 	}
 }

@@ -411,11 +411,3 @@ func yesOrEmpty(value bool) string {
 }
 
 func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-
-// countNoun formats a number with a noun, in the singular or plural: "1 task", "2 tasks".
-func countNoun(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
-}

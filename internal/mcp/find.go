@@ -55,9 +55,9 @@ func (t *tool) findText(noun string) string {
 	verb, _, _ := strings.Cut(t.definition.Name, "_")
 	switch verb {
 	case "list":
-		return fmt.Sprintf("%s lists %s", t.definition.Name, plural(noun))
+		return fmt.Sprintf("%s lists %s", t.definition.Name, op.Plural(noun))
 	case "get":
-		return fmt.Sprintf("%s shows %s", t.definition.Name, plural(noun))
+		return fmt.Sprintf("%s shows %s", t.definition.Name, op.Plural(noun))
 	default:
 		return fmt.Sprintf("%s finds the %s", t.definition.Name, noun)
 	}
@@ -143,26 +143,12 @@ func parentFinder(noun string) string {
 // project, find-project and list-projects.
 func (t *tool) finders(noun string) []*tool {
 	var found []*tool
-	for _, name := range []string{"find " + noun, "list " + plural(noun), parentFinder(noun)} {
+	for _, name := range []string{"find " + noun, "list " + op.Plural(noun), parentFinder(noun)} {
 		if other := t.all[strings.ReplaceAll(name, " ", "_")]; other != nil && other != t {
 			found = append(found, other)
 		}
 	}
 	return found
-}
-
-// plural returns the plural of a noun for records.
-func plural(noun string) string {
-	switch {
-	case noun == "person":
-		return "people"
-	case noun == "criterion":
-		return "criteria"
-	case strings.HasSuffix(noun, "y") && !strings.HasSuffix(noun, "ey"):
-		return strings.TrimSuffix(noun, "y") + "ies"
-	default:
-		return noun + "s"
-	}
 }
 
 // recordText returns the noun and the value that a call gives for the record of a field, or

@@ -196,6 +196,30 @@ func (o *Operation) RecordField() string {
 	return ""
 }
 
+// nounEndings are the endings of the nouns for records, in the singular and the plural. The
+// first one that matches applies.
+var nounEndings = [][2]string{{"person", "people"}, {"criterion", "criteria"}, {"child", "children"}, {"ey", "eys"}, {"y", "ies"}, {"", "s"}}
+
+// Plural returns the plural of a noun for records: entries for entry.
+func Plural(noun string) string {
+	for _, ending := range nounEndings {
+		if stem, ok := strings.CutSuffix(noun, ending[0]); ok {
+			return stem + ending[1]
+		}
+	}
+	return noun
+}
+
+// Singular returns the singular of a noun for records: entry for entries.
+func Singular(plural string) string {
+	for _, ending := range nounEndings {
+		if stem, ok := strings.CutSuffix(plural, ending[1]); ok {
+			return stem + ending[0]
+		}
+	}
+	return plural
+}
+
 // HasBody reports whether the operation has a request body.
 func (o *Operation) HasBody() bool {
 	for _, f := range o.Fields {

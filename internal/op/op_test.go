@@ -437,3 +437,14 @@ func TestTaskKeyPrefix_IsTextBeforeNumber(t *testing.T) {
 		}
 	}
 }
+
+func TestSingular_IsInverseOfPlural(t *testing.T) {
+	t.Parallel()
+	for plural, singular := range map[string]string{
+		"tasks": "task", "keys": "key", "audit entries": "audit entry", "dependencies": "dependency", "people": "person", "criteria": "criterion", "epic children": "epic child",
+	} {
+		if s, p := Singular(plural), Plural(singular); s != singular || p != plural {
+			t.Errorf("got Singular(%q) %q and Plural(%q) %q, want the other word", plural, s, singular, p)
+		}
+	}
+}
