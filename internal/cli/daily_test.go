@@ -60,8 +60,9 @@ func TestDailyCommands_SendRequest(t *testing.T) {
 		{[]string{"comment", "APOLLO-17", "Done."}, `POST /api/comments {"taskId":"APOLLO-17","body":"Done."}`},
 		{[]string{"comment", "APOLLO-17", "-"}, `POST /api/comments {"taskId":"APOLLO-17","body":"From the input."}`},
 		{[]string{"search", "flight", "plan", "--mine", "--due-before", "+2w"}, "GET /api/tasks?assignee=me&dueBefore=2026-12-04&limit=50&search=flight+plan"},
-		{[]string{"search", "--project", "APOLLO", "--label", "stone", "--mine", "plan"}, "GET /api/projects/APOLLO/tasks?assignee=me&label=stone&limit=50&search=plan&sort=updated"},
-		{[]string{"search", "--project", "APOLLO", "--ready", "--limit", "5"}, "GET /api/projects/APOLLO/tasks?limit=5&ready=true"},
+		{[]string{"search", "--project", "APOLLO", "--label", "stone", "--mine", "plan"}, "GET /api/tasks?assignee=me&label=stone&limit=50&projectId=APOLLO&search=plan"},
+		{[]string{"search", "--project", "APOLLO", "--open", "--created-by", "me"}, "GET /api/tasks?createdBy=me&limit=50&open=true&projectId=APOLLO"},
+		{[]string{"search", "--project", "APOLLO", "--ready", "--limit", "5"}, "GET /api/tasks?limit=5&projectId=APOLLO&ready=true"},
 		{[]string{"list-tasks", "APOLLO", "--mine", "--sort", "DUE"}, "GET /api/projects/APOLLO/tasks?assignee=me&limit=50&sort=due"},
 	} {
 		s := serve(t, routes())

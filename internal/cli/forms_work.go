@@ -21,7 +21,7 @@ func taskForms() map[string]form {
   pt list-tasks APOLLO --mine --due-before +2w --sort due
   pt list-tasks APOLLO --search "flight plan" --json --jq '.data[].key'`},
 		"inbox": inboxForm(),
-		"search-tasks": {example: `  pt search-tasks --search granite --open
+		"search-tasks": {ignoreDefaultProject: true, example: `  pt search-tasks --search granite --open
   pt search-tasks --assignee me --sort due --json --jq '.data[].key'`},
 		"get-task": {with: fetchTaskComments, example: `  pt get-task APOLLO APOLLO-17
   pt get-task APOLLO-17 --json --jq .data.description

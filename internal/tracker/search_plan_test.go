@@ -33,6 +33,7 @@ func TestQueryPlans_SearchesAndDeliverablesUseIndexes(t *testing.T) {
 		{"list-tasks", fields{"projectId": p.ID, "search": "t"}}, {"list-tasks", fields{"projectId": p.ID, "search": "%"}},
 		{"list-tasks", fields{"projectId": p.ID, "search": "umbe OR -text", "status": "DONE"}},
 		{"search-tasks", fields{"search": "number 7"}}, {"search-tasks", fields{"search": "APO-7", "open": true}}, {"search-tasks", fields{"search": "%"}},
+		{"search-tasks", fields{"projectId": p.ID, "search": "number 7"}}, {"search-tasks", fields{"projectId": p.ID, "open": true}},
 		{"create-task", fields{"projectId": p.ID, "title": "Something that nobody has thought of", "allowDuplicate": true}},
 		{"list-epic-children", fields{"epicId": epic.ID}},
 		{"list-epic-children", fields{"epicId": epic.ID, "cursor": op.NewCursor("list-epic-children", w.acme, string(epic.ID), string(p.ID), "1", "0")}},

@@ -37,7 +37,7 @@ func (s *Service) listTasks(ctx context.Context, c *executor.Call, in *contract.
 	if err != nil || len(page.Items) > 0 {
 		return page, err
 	}
-	status, err := explainEmptyPage(ctx, c, in)
+	status, err := explainEmptyPage(ctx, c, in.ProjectID, in.Status)
 	if err != nil || status == in.Status {
 		return page, err
 	}
@@ -47,14 +47,20 @@ func (s *Service) listTasks(ctx context.Context, c *executor.Call, in *contract.
 	return s.readTasks(ctx, c, q, f)
 }
 
-// searchAllTasks returns a page of the tasks of all projects that match the request and
-// the policy filter, in one round trip.
+// searchAllTasks returns a page of the tasks of all projects, or of one, that match the
+// request and the policy filter, in one round trip. If a page of one project is empty,
+// another query finds the reason.
 func (s *Service) searchAllTasks(ctx context.Context, c *executor.Call, in *contract.SearchTasksIn, f authz.Filter) (*op.Page[contract.TaskSummary], error) {
-	return s.readTasks(ctx, c, &taskQuery{
-		operation: contract.SearchTasks.Operation, search: in.Search, assignee: in.Assignee, creator: in.CreatedBy,
+	page, err := s.readTasks(ctx, c, &taskQuery{
+		operation: contract.SearchTasks.Operation, project: in.ProjectID, search: in.Search, assignee: in.Assignee, creator: in.CreatedBy,
 		issueType: in.IssueType, priority: in.Priority, label: in.Label, category: in.StatusCategory, dueAfter: in.DueAfter, dueBefore: in.DueBefore,
 		open: in.Open, ready: in.Ready, review: in.Review, awaitingDecision: in.AwaitingDecision, sort: in.Sort, limit: in.Limit, cursor: in.Cursor,
 	}, f)
+	if err != nil || len(page.Items) > 0 || in.ProjectID == "" {
+		return page, err
+	}
+	_, err = explainEmptyPage(ctx, c, in.ProjectID, "")
+	return page, err
 }
 
 // readTasks returns a page of the tasks that match the query and the policy filter. One
@@ -96,17 +102,17 @@ func (s *Service) readTasks(ctx context.Context, c *executor.Call, q *taskQuery,
 }
 
 // explainEmptyPage returns an error for an empty page if the caller may not read tasks
-// of the project, or if the project has no status with the requested name. Otherwise it
-// returns the name of the requested status as the project has it, or "".
-func explainEmptyPage(ctx context.Context, c *executor.Call, in *contract.ListTasksIn) (string, error) {
-	row, err := loadProject(ctx, c, loadProjectSQL, in.ProjectID)
+// of the project, or if the project has no status with the wanted name. Otherwise it
+// returns the name of the wanted status as the project has it; "" if none is wanted.
+func explainEmptyPage(ctx context.Context, c *executor.Call, project op.UUID, wanted string) (string, error) {
+	row, err := loadProject(ctx, c, loadProjectSQL, project)
 	if err != nil {
 		return "", err
 	}
-	if err := c.Decide(ctx, contract.PermTasksRead, row.newTaskResource(c)); err != nil || in.Status == "" {
+	if err := c.Decide(ctx, contract.PermTasksRead, row.newTaskResource(c)); err != nil || wanted == "" {
 		return "", err
 	}
-	status, err := findStatus(row.statuses(), in.Status)
+	status, err := findStatus(row.statuses(), wanted)
 	return status.Name, err
 }
 

@@ -158,8 +158,8 @@ func (s *statement) addEpicIsVisible(tenant string, epics authz.Filter) *stateme
 }
 
 // order returns the order of the query: by urgency for the queues ready and review,
-// otherwise the requested one. Without a request, a project's tasks are ordered by number
-// and the tasks of all projects by their last change.
+// otherwise the requested one. Without a request, list-tasks orders by number and
+// search-tasks by the last change.
 func (q *taskQuery) order() *taskOrder {
 	name := q.operation.Name
 	switch {
@@ -176,8 +176,8 @@ func (q *taskQuery) order() *taskOrder {
 	case contract.SortUpdated:
 		return orderByUpdate(name + " updated")
 	}
-	if q.project == "" {
-		return orderByUpdate(name + " updated")
+	if name == contract.ListTasks.Name {
+		return orderByNumber()
 	}
-	return orderByNumber()
+	return orderByUpdate(name + " updated")
 }

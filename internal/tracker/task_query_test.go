@@ -114,10 +114,11 @@ func TestTaskQuery_FiltersSortsAndPages(t *testing.T) {
 			name, sort = "list-tasks", cmp.Or(maybe("sort", "key", "priority", "due", "updated"), "key")
 		} else {
 			sort = cmp.Or(maybe("sort", "priority", "due", "updated"), sort)
+			project := maybe("projectId", string(w.projects[0].ID), string(w.projects[1].ID))
 			category, creator := maybe("statusCategory", "TODO", "DONE"), maybe("createdBy", string(w.reader.id), string(w.manager.id))
 			open := maybe("open", "true") != ""
 			isWanted = func(task contract.TaskSummary) bool {
-				return (category == "" || task.StatusCategory == category) && (creator == "" || string(task.CreatedBy) == creator) &&
+				return (project == "" || string(task.ProjectID) == project) && (category == "" || task.StatusCategory == category) && (creator == "" || string(task.CreatedBy) == creator) &&
 					(!open || task.CompletedAt == nil)
 			}
 		}
@@ -138,6 +139,21 @@ func TestTaskQuery_FiltersSortsAndPages(t *testing.T) {
 			t.Fatalf("%s %v, limit %d: got %s, want %s", name, in, limit, keys(got), keys(want))
 		}
 	})
+}
+
+func TestSearchTasks_OfProjectThatCallerMayNotReadIsNotFound(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	member := w.addPerson(person{roles: []string{"Member"}})
+	hidden := w.createProject("Secret", fields{"classification": "SECRET"})
+	w.createTask(hidden, "Alpha")
+	for _, id := range []op.UUID{hidden.ID, w.acme} {
+		w.wantError(fault.CodeNotFound, member, "search-tasks", fields{"projectId": id, "search": "alpha"})
+	}
+	empty := w.createProject("Apollo")
+	if page := do[op.Page[contract.TaskSummary]](w, member, "search-tasks", fields{"projectId": empty.ID}); len(page.Items) != 0 {
+		t.Errorf("tasks of an empty project: got %s, want none", keys(page.Items))
+	}
 }
 
 func TestSearchTasks_QueuesContainTasksOfAllProjects(t *testing.T) {

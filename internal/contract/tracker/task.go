@@ -126,6 +126,7 @@ var ListTasks = op.New[ListTasksIn, op.Page[TaskSummary]](op.Spec{
 
 // SearchTasksIn is the input of SearchTasks.
 type SearchTasksIn struct {
+	ProjectID        op.UUID `query:"projectId" format:"uuid" doc:"Only tasks of this project."`
 	Search           string  `query:"search" maxLength:"200" empty:"true" doc:"A task key or search words. Each word matches the start of a word in title or description, or a part of the title. Supports OR, -word and quoted whole words."`
 	Assignee         op.UUID `query:"assignee" format:"uuid" doc:"Only tasks assigned to this user."`
 	CreatedBy        op.UUID `query:"createdBy" format:"uuid" doc:"Only tasks that this user created."`
@@ -144,11 +145,12 @@ type SearchTasksIn struct {
 	Cursor           string  `query:"cursor" doc:"The nextCursor of the previous page."`
 }
 
-// SearchTasks lists the tasks of all projects that the caller may read, latest change first.
+// SearchTasks lists the tasks of all projects, or of one, that the caller may read, latest
+// change first.
 var SearchTasks = op.New[SearchTasksIn, op.Page[TaskSummary]](op.Spec{
 	Name: "search-tasks", Module: Module, Method: "GET", Path: "/api/tasks", Permission: PermTasksRead, Effect: op.Read,
 	Summary:     "Search the tasks of all projects.",
-	Description: "Latest change first, or in the order sort; the ready set and the review queue list the most urgent first. Omits tasks that the caller may not read. Use list-tasks for a single project.",
+	Description: "Latest change first, or in the order sort; the ready set and the review queue list the most urgent first. Omits tasks that the caller may not read.",
 })
 
 // CreateTaskIn is the input of CreateTask.
