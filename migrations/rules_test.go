@@ -188,7 +188,7 @@ const (
 	allTenants  = "parapet_jobs works in all tenants: dispatching, retention, verification, expiry"
 	credentials = "parapet_auth checks a credential before a tenant is known"
 	searchRead  = "the search functions use an operator that is not leakproof; their owner cannot log in and can read only the term tables"
-	contextRead = "identity.tenant_context returns data of one user in one tenant; its owner cannot log in"
+	contextRead = "identity.tenant_context returns data of one user in one tenant, and identity.find_members ids of the current tenant's members; their owner cannot log in"
 	zeroTenant  = "parapet_auth also records what happens before a tenant is known, under the zero uuid"
 	byAge       = "parapet_jobs reads the rows of all tenants by age or in order"
 )
@@ -216,6 +216,8 @@ var exceptions = []exception{
 	{"unique", "identity.users_integration_key_once", "begins with home_tenant_id, the tenant that administers the user"},
 	{"unique", "identity.users_email_once", "begins with home_tenant_id, the tenant that administers the user"},
 	{"index", "identity.users_by_email", "login searches for an account in all tenants"},
+	{"index", "identity.users_by_name", "a tenant's members can have their home in another"},
+	{"index", "identity.users_by_trigram", "a tenant's members can have their home in another"},
 	{"policy", "identity.users.tenant_isolation", directory},
 	{"policy", "identity.users.member_read", "a tenant reads its members, whose home may be another; the function reads the same setting"},
 	{"index", "identity.memberships_by_user", "the check of a credential reads all memberships of its user"},
@@ -226,7 +228,8 @@ var exceptions = []exception{
 	{"policy", "identity.*.jobs_read", allTenants},
 	{"policy", "identity.*.context_read", contextRead},
 	{"security definer", "identity.tenant_context", "a module validates each request's tenant without reading the directory"},
-	{"ownership", "parapet_context", "owns identity.tenant_context and cannot log in"},
+	{"security definer", "identity.find_members", contextRead},
+	{"ownership", "parapet_context", "owns identity.tenant_context and identity.find_members, and cannot log in"},
 	{"reach", "identity", "all modules may call identity.tenant_context; the schema's tables are not granted to them"},
 	{"reach", "identity.tenant_context", "the one function that all modules call"},
 

@@ -15,7 +15,7 @@ const candidateByEmailSQL = `
 SELECT u.id
 FROM identity.users u
 JOIN identity.memberships m ON m.tenant_id = @tenant AND m.user_id = u.id
-WHERE u.home_tenant_id = @tenant AND lower(u.email) = lower(@email) AND u.address_verified`
+WHERE u.home_tenant_id = @tenant AND u.email_key = lower(@email) AND u.address_verified`
 
 // Candidate implements contract.Directory.
 func (s *Service) Candidate(ctx context.Context, tenant op.UUID, idOrEmail string) (contract.Candidate, error) {

@@ -92,6 +92,8 @@ type fixtureOptions struct {
 	throttle identity.Throttle
 	// withoutMail disables e-mail.
 	withoutMail bool
+	// tracer, if set, sees the statements of the module, and inputs accept names.
+	tracer pgx.QueryTracer
 }
 
 func newFixture(t *testing.T, o fixtureOptions) *fixture {
@@ -114,7 +116,7 @@ func newFixture(t *testing.T, o fixtureOptions) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.module = r.db.Pool(t, postgres.RoleIdentity)
+	r.module = r.db.PoolWith(t, postgres.Config{URL: r.db.RoleURL(postgres.RoleIdentity), MaxConns: 8, TenantConns: 8, Tracer: o.tracer})
 	r.tracker = r.db.Pool(t, postgres.RoleTracker)
 	r.startService(o)
 	return r
@@ -128,11 +130,15 @@ func (r *fixture) startService(o fixtureOptions) {
 	if o.withoutMail {
 		sender = nil
 	}
+	module := executor.Config{Module: contract.Module, Pool: r.module, Engine: r.engine, Principals: r.checker, Clock: r.clock}
+	if o.tracer != nil {
+		module.Names = []executor.Names{identity.Names(r.module)}
+	}
 	r.service, err = identity.New(identity.Deps{
 		Pool: r.module, Auth: r.auth, Policies: r.engine, Tokens: r.tokens, Passwords: r.passwords, Clock: r.clock, AuthProvider: "local",
 		Keys: o.keys, Throttle: o.throttle, Delegations: tracker.ReceivedDelegations{Pool: r.tracker}, Mail: sender, PublicURL: "https://parapet.example",
 		Operations: func() []op.Bound { return r.service.Operations() },
-		Executor:   executor.New(executor.Config{Module: contract.Module, Pool: r.module, Engine: r.engine, Principals: r.checker, Clock: r.clock}),
+		Executor:   executor.New(module),
 	})
 	if err != nil {
 		r.t.Fatal(err)

@@ -27,8 +27,9 @@ func Names(pool *postgres.Pool) executor.Names {
 			ID: "u.id", Name: "u.display_name", Email: `CASE WHEN u.address_verified THEN u.email ELSE '' END`,
 			From:   `identity.memberships m JOIN identity.users u ON u.id = m.user_id WHERE m.tenant_id = $1`,
 			Public: `u.id = @caller`,
-			Match:  `u.address_verified AND lower(u.email) = lower($2) OR u.integration_key = $2 OR (position('@' IN $2) = 0 AND lower(u.display_name) = lower($2))`,
-			Rank: `CASE WHEN lower(u.email) = lower($2) THEN 1 WHEN u.integration_key = $2 THEN 2
+			Match: `u.address_verified AND u.email_key = lower($2) OR u.home_tenant_id = $1 AND u.integration_key = $2
+     OR position('@' IN $2) = 0 AND u.name_key = lower($2)`,
+			Rank: `CASE WHEN u.address_verified AND u.email_key = lower($2) THEN 1 WHEN u.integration_key = $2 THEN 2
      WHEN m.status = 'ACTIVE' AND u.status = 'ACTIVE' THEN 3 ELSE 4 END`,
 		},
 		{

@@ -45,7 +45,7 @@ type verifier interface {
 const accountsSQL = `
 SELECT u.id, u.home_tenant_id, u.email, u.display_name, u.status, coalesce(u.password_hash, '') AS password_hash
 FROM identity.users u
-WHERE lower(u.email) = lower(@email) AND u.principal_kind = 'HUMAN'
+WHERE u.email_key = lower(@email) AND u.principal_kind = 'HUMAN'
 ORDER BY coalesce(u.home_tenant_id = nullif(@tenant, '')::uuid, false) DESC,
          EXISTS (SELECT 1 FROM identity.memberships m WHERE m.tenant_id = nullif(@tenant, '')::uuid AND m.user_id = u.id) DESC,
          u.status = 'ACTIVE' DESC, u.created_at, u.id

@@ -93,7 +93,7 @@ func seedOrganisation(ctx context.Context, q postgres.Querier, tenant, id op.UUI
 	return err
 }
 
-const findUserSQL = `SELECT id FROM identity.users WHERE home_tenant_id = @tenant AND lower(email) = lower(@email)`
+const findUserSQL = `SELECT id FROM identity.users WHERE home_tenant_id = @tenant AND email_key = lower(@email)`
 
 func findUser(ctx context.Context, q postgres.Querier, tenant op.UUID, email string) (id op.UUID, err error) {
 	err = q.QueryRow(ctx, findUserSQL, postgres.Args{"tenant": tenant, "email": email}).Scan(&id)

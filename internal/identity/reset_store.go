@@ -81,7 +81,7 @@ func countResets(ctx context.Context, q postgres.Querier, home, user op.UUID, si
 const resettableAccountsSQL = `
 SELECT u.id, u.home_tenant_id
 FROM identity.users u
-WHERE lower(u.email) = lower(@email) AND u.principal_kind = 'HUMAN'
+WHERE u.email_key = lower(@email) AND u.principal_kind = 'HUMAN'
 ORDER BY u.home_tenant_id`
 
 // resettableAccount is an account with the requested e-mail address.

@@ -44,8 +44,21 @@ func selectUser(ctx context.Context, q postgres.Querier, tenant, id op.UUID, loc
 	return u, err
 }
 
+// membersWithTextSQL selects the members with a text in their address or name. As an array,
+// their ids become an index condition.
+const membersWithTextSQL = `
+  AND m.user_id = ANY (ARRAY(SELECT identity.find_members(@tenant, @search)))`
+
+// withSearch adds the condition for a search text to a statement, unless the text is empty.
+func withSearch(sql string, args postgres.Args, search string) string {
+	if search == "" {
+		return sql
+	}
+	args["search"] = search
+	return sql + membersWithTextSQL
+}
+
 const usersWhereSQL = `
-  AND (@search = '' OR position(lower(@search) IN lower(u.email)) > 0 OR position(lower(@search) IN lower(u.display_name)) > 0)
   AND (@kind = '' OR u.principal_kind = @kind)
   AND (@status = '' OR u.status = @status)
   AND (@organisation = '' OR m.organisation_id = nullif(@organisation, '')::uuid)
@@ -55,33 +68,31 @@ const usersWhereSQL = `
 func selectUsers(
 	ctx context.Context, q postgres.Querier, tenant op.UUID, in *contract.ListUsersIn, after string, afterID op.UUID, f authz.Filter,
 ) ([]contract.User, error) {
-	items, err := postgres.Collect[contract.User](ctx, q,
-		selectUserSQL+usersWhereSQL+f.SQL()+` ORDER BY lower(left(u.email, 60)), u.id LIMIT @limit`,
-		withFilterArgs(postgres.Args{
-			"tenant": tenant, "search": in.Search, "kind": in.PrincipalKind, "status": in.Status, "organisation": in.OrganisationID,
-			"after": after, "after_id": afterID, "limit": in.Limit + 1,
-		}, f))
-	return items, err
+	args := postgres.Args{
+		"tenant": tenant, "kind": in.PrincipalKind, "status": in.Status, "organisation": in.OrganisationID,
+		"after": after, "after_id": afterID, "limit": in.Limit + 1,
+	}
+	sql := withSearch(selectUserSQL, args, in.Search) + usersWhereSQL + f.SQL() + ` ORDER BY lower(left(u.email, 60)), u.id LIMIT @limit`
+	return postgres.Collect[contract.User](ctx, q, sql, withFilterArgs(args, f))
 }
 
 const selectPeopleSQL = `
 SELECT u.id, u.display_name, u.email, u.address_verified AS email_verified, u.principal_kind, coalesce(m.organisation_id::text, '') AS organisation_id
 FROM identity.memberships m
 JOIN identity.users u ON u.id = m.user_id
-WHERE m.tenant_id = @tenant AND m.status = 'ACTIVE' AND u.status = 'ACTIVE' AND u.principal_kind IN ('HUMAN', 'AGENT')
+WHERE m.tenant_id = @tenant AND m.status = 'ACTIVE' AND u.status = 'ACTIVE' AND u.principal_kind IN ('HUMAN', 'AGENT')`
+
+const peopleWhereSQL = `
   AND (@organisation = '' OR m.organisation_id = nullif(@organisation, '')::uuid)
-  AND (@search = '' OR position(lower(@search) IN lower(u.email)) > 0 OR position(lower(@search) IN lower(u.display_name)) > 0)
   AND (@after_id = '' OR (lower(left(u.display_name, 60)), u.id) > (lower(@after), nullif(@after_id, '')::uuid))
   AND `
 
 func selectPeople(
 	ctx context.Context, q postgres.Querier, tenant, organisation op.UUID, in *contract.ListPeopleIn, after string, afterID op.UUID, f authz.Filter,
 ) ([]contract.Colleague, error) {
-	return postgres.Collect[contract.Colleague](ctx, q,
-		selectPeopleSQL+f.SQL()+` ORDER BY lower(left(u.display_name, 60)), u.id LIMIT @limit`,
-		withFilterArgs(postgres.Args{
-			"tenant": tenant, "organisation": organisation, "search": in.Search, "after": after, "after_id": afterID, "limit": in.Limit + 1,
-		}, f))
+	args := postgres.Args{"tenant": tenant, "organisation": organisation, "after": after, "after_id": afterID, "limit": in.Limit + 1}
+	sql := withSearch(selectPeopleSQL, args, in.Search) + peopleWhereSQL + f.SQL() + ` ORDER BY lower(left(u.display_name, 60)), u.id LIMIT @limit`
+	return postgres.Collect[contract.Colleague](ctx, q, sql, withFilterArgs(args, f))
 }
 
 const insertUserSQL = `
