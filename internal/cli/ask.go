@@ -29,8 +29,11 @@ func (k *call) askMissing(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	required := k.args
-	if k.mayOmitProject(args) {
+	switch {
+	case k.mayOmitProject(args):
 		required = required[1:]
+	case k.omitsLast(args):
+		required = nil
 	}
 	for _, a := range required[min(len(args), len(required)):] {
 		answer, err := k.inv.ask(cmd.Context(), a.name, a.field)

@@ -70,6 +70,10 @@ func newCall(inv *invocation, o *op.Operation, f form, path string) (*call, *cob
 		fieldName, argName, _ := strings.Cut(word, "=")
 		use += k.addArgument(fieldName, argName)
 	}
+	if f.omitLast != nil {
+		name := k.args[len(k.args)-1].name
+		use = strings.TrimSuffix(use, "<"+name+">") + "[" + name + "]"
+	}
 	cmd := &cobra.Command{
 		Use: use, Short: firstNonEmpty(f.short, strings.TrimSuffix(o.Summary, ".")), Example: f.example,
 		Args: k.checkArgs, Aliases: strings.Fields(f.aliases),
@@ -121,10 +125,24 @@ func (k *call) newArgument(f op.Field) *argument {
 
 // minArgs returns the minimum number of arguments, if args are given.
 func (k *call) minArgs(args []string) int {
-	if k.mayOmitProject(args) {
+	if k.mayOmitProject(args) || k.omitsLast(args) {
 		return len(k.args) - 1
 	}
 	return len(k.args)
+}
+
+// omitsLast reports whether args lack only the last argument, and may lack it.
+func (k *call) omitsLast(args []string) bool {
+	return k.form.omitLast != nil && len(args) == len(k.args)-1 && k.form.omitLast(args)
+}
+
+// placeholders returns the arguments as the usage line shows required ones.
+func (k *call) placeholders() []string {
+	var all []string
+	for _, a := range k.args {
+		all = append(all, "<"+a.name+">")
+	}
+	return all
 }
 
 // mayOmitProject reports whether the first argument is a project that may come from
@@ -313,7 +331,10 @@ func (k *call) customText(name string) string {
 // setArguments sets the fields of the arguments and the default project.
 func (k *call) setArguments(args []string, s settings) error {
 	remaining := k.args
-	if len(args) < len(remaining) {
+	switch {
+	case k.omitsLast(args):
+		remaining = remaining[:len(args)]
+	case len(args) < len(remaining):
 		if err := k.inv.setDefaultProject(remaining[0], s, k.taskKey(args)); err != nil {
 			return err
 		}

@@ -99,8 +99,10 @@ func (k *call) checkArgs(cmd *cobra.Command, args []string) error {
 		maximum = 1
 	}
 	switch {
+	case k.form.omitLast != nil && len(args) == len(k.args)-1 && !k.omitsLast(args) && !k.inv.canPrompt():
+		return usagef("missing argument <%s>, which %s requires; usage: %s", k.args[len(args)].name, args[0], strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 	case len(args) < k.minArgs(args) && !k.inv.canPrompt():
-		required := placeholders(cmd)
+		required := k.placeholders()
 		if k.mayOmitProject(args) {
 			required = required[1:]
 		}
@@ -110,7 +112,7 @@ func (k *call) checkArgs(cmd *cobra.Command, args []string) error {
 	case k.subject != "":
 		return usagef("%s takes one %s, got %d arguments; quote it: pt %s %q", cmd.Name(), k.subject, len(args), k.inv.pathOf(cmd), strings.Join(args, " "))
 	default:
-		return argumentError(cmd, args, placeholders(cmd), k.flagAdvice(args[len(k.args):]))
+		return argumentError(cmd, args, k.placeholders(), k.flagAdvice(args[len(k.args):]))
 	}
 }
 

@@ -36,6 +36,8 @@ type form struct {
 	// args are further fields that are arguments after the path parameters, each as
 	// "field=argument".
 	args string
+	// omitLast reports whether the last argument may be omitted after these arguments.
+	omitLast func(args []string) bool
 	// subject is the field whose flag may also be the only argument. Default: the required
 	// field that names the new record, such as title.
 	subject string

@@ -55,6 +55,7 @@ func adminGoldens() goldenGroup {
 	routes[why+"delete-task&record=APOLLO-17"] = explanation("delete-task", "task.delete", denial)
 	routes[why+"get-task&record=APOLLO-18"+asLin] = explanation("get-task", "tasks.read", `"allow":false,"hidden":true,"reasons":[]`)
 	routes[why+"create-issue&record=APOLLO"+asLin] = explanation("create-issue", "issue.create", `"allow":true,"hidden":false,"reasons":[]`)
+	routes[why+"create-project"+asLin] = explanation("create-project", "project.create", `"allow":false,"hidden":false,"reasons":[{"code":"permission_missing","message":"The permission project.create is missing.","remedy":"Ask an administrator for a role that grants project.create."}]`)
 	routes[why+"suspend-user&record=worker%40example.org"+asLin] = explanation("suspend-user", "user.suspend", denial)
 	routes[why+"start-stage&projectId=APOLLO&record=Design"+asLin] = explanation("start-stage", "stage.update", denial)
 	routes["GET /api/users/"+lin+"/access"] = okReply(access)
@@ -77,6 +78,8 @@ func adminGoldens() goldenGroup {
 		{"why-denied", []string{"why", "delete-task", "APOLLO-17", "--as", "lin@acme.example"}, environment{}},
 		{"why-hidden", []string{"why", "get-task", "APOLLO-18", "--as", "lin@acme.example"}, environment{}},
 		{"why-create", []string{"why", "create-issue", "APOLLO", "--as", "lin@acme.example"}, environment{}},
+		{"why-create-in-tenant", []string{"why", "create-project", "--as", "lin@acme.example"}, environment{}},
+		{"why-record-missing", []string{"why", "create-task", "--as", "lin@acme.example"}, environment{}},
 		{"why-command", []string{"why", "users suspend", "worker@example.org", "--as", "lin@acme.example"}, environment{}},
 		{"why-project", []string{"why", "start-stage", "Design", "--as", "lin@acme.example"}, environment{env: map[string]string{"PT_PROJECT": "APOLLO"}}},
 		{"why-unknown", []string{"why", "paint-task", "APOLLO-17"}, environment{}},

@@ -25,20 +25,24 @@ var errDenied = errors.New("the policies do not allow the operation")
 func newWhyCmd(name string) func(*invocation) *cobra.Command {
 	return func(inv *invocation) *cobra.Command {
 		k, cmd := newCall(inv, identity.ExplainDecision.Operation, form{
-			short: "Explain whether an operation on a record is allowed",
-			long: `Explain whether the policies allow an operation on a record, and why. The command
-changes nothing. The operation is the name of a pt command on one record, such as
-update-task or "users suspend". The record is an ID, key or name. For an operation that
-creates a record, name the record in which it does so, such as the project for
-create-task. An operation can have more rules, for example for single fields.
+			short: "Explain whether an operation is allowed",
+			long: `Explain whether the policies allow an operation, and why. The command changes nothing.
+The operation is the name of a pt command on one record, such as update-task or
+"users suspend". The record is an ID, key or name. An operation can have more rules, for
+example for single fields.
+
+To ask about an operation that creates a record, name the record in which it does so:
+the project for create-task, the task for create-comment. create-project, users create
+and others create a record in the tenant: omit the record, or name the organisation that
+the new record belongs to.
 
 The exit code is 0 if the operation is allowed and 6 if it is denied.
 
 Everybody may ask about themselves. To ask about others, you need decision_log.read in
 the whole tenant and user.read, and you must be able to see the record.`,
-			example: "  pt " + name + " update-task HW-3\n  pt " + name + " delete-task HW-3 --as lin@acme.example\n  pt " + name + " create-task HW --json --jq .data.allow",
+			example: "  pt " + name + " update-task HW-3\n  pt " + name + " delete-task HW-3 --as lin@acme.example\n  pt " + name + " create-project --as lin@acme.example\n  pt " + name + " create-task HW --json --jq .data.allow",
 			args:    "operation=operation record=record", flags: "userId=as", ignoreDefaultProject: true,
-			find: findExplained,
+			omitLast: mayOmitRecord, find: findExplained,
 		}, name)
 		return inv.setRun(cmd, reflect.TypeFor[identity.Explanation](), func(ctx context.Context, args []string) error {
 			c, err := k.prepare(ctx, args)
@@ -96,6 +100,13 @@ func findExplained(_ context.Context, k *call, _ *client.Client) error {
 	return k.inv.setDefaultProject(k.project, s, "")
 }
 
+// mayOmitRecord reports whether an operation can be explained without a record. It is true
+// for an unknown operation, whose error does not depend on the record.
+func mayOmitRecord(args []string) bool {
+	o := operationOfCommand(args[0])
+	return o == nil || !o.RequiresRecord()
+}
+
 // operationOfCommand returns the operation with the name, or that of a command such as
 // "users suspend", or nil.
 func operationOfCommand(name string) *op.Operation {
@@ -149,7 +160,9 @@ func (inv *invocation) explanationOrigins(ctx context.Context, c *client.Client,
 			}
 		}
 	}
-	origins.isNewRole = e.DelegationID == "" && len(origins.names) > 0 && inv.Clock.Now().Sub(oldest) < sessionLifetime
+	// No session is older than the roles that the user got with the account.
+	isLater := oldest.After(a.User.CreatedAt)
+	origins.isNewRole = e.DelegationID == "" && len(origins.names) > 0 && isLater && inv.Clock.Now().Sub(oldest) < sessionLifetime
 	return origins
 }
 
@@ -186,16 +199,29 @@ func writeExplanation(d *markdown.Doc, e *identity.Explanation, name string, ori
 // actionText says what an operation does with a record: "update the task HW-3".
 func actionText(operation, name string) string {
 	o := operationOfCommand(operation)
-	if o == nil || name == "" {
+	if o == nil {
 		return "run " + operation
 	}
 	action, noun := actionOf(o)
-	kind := strings.ReplaceAll(toKebabCase(strings.TrimSuffix(o.RecordField(), "Id")), "-", " ")
+	switch {
+	case name != "":
+	case action != "create":
+		return "run " + operation
+	case noun == "tenant":
+		return "create a tenant"
+	default:
+		return "create " + withArticle(noun) + " in the tenant"
+	}
+	target := o.RecordField()
+	if op.TaskKeyPrefix(name) != "" && o.HasField("taskId") {
+		target = "taskId"
+	}
+	kind := strings.ReplaceAll(toKebabCase(strings.TrimSuffix(target, "Id")), "-", " ")
 	record := "the " + kind + " " + name
 	switch {
 	case noun == kind:
 		return string(action) + " " + record
-	case action == "create" && (kind == "project" || kind == "initiative"):
+	case action == "create" && slices.Contains([]string{"project", "initiative", "organisation"}, kind):
 		return "create " + withArticle(noun) + " in " + record
 	case action == "create":
 		return "create " + withArticle(noun) + " on " + record

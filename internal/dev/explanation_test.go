@@ -127,6 +127,94 @@ func TestExplainDecision_AgreesWithOperation(t *testing.T) {
 	s.want(200, "Task", "GET", "/api/projects/QUAY/tasks/QUAY-1", admin, nil)
 }
 
+// TestExplainDecision_AgreesWithCreation compares the explanation of operations that create
+// a record, for the caller and for another user, with the status of the real request.
+func TestExplainDecision_AgreesWithCreation(t *testing.T) {
+	t.Parallel()
+	s := &stage{Dev: startDev(t), t: t}
+	admin := s.loginAs("admin@acme.example")
+	for prefix, classification := range map[string]string{"QUAY": "UNCLASSIFIED", "DEEP": "SECRET"} {
+		s.want(201, "", "POST", "/api/projects", admin, body{"name": prefix + " project", "prefix": prefix, "issuePrefix": prefix + "I", "startDate": "2027-01-01", "classification": classification})
+		s.want(201, "", "POST", "/api/projects/"+prefix+"/tasks", admin, body{"title": "Task"})
+	}
+	explain := func(token, operation, of, user string) (answer, bool) {
+		q := url.Values{"operation": {operation}, "record": {of}, "userId": {user}}
+		for name := range q {
+			if q.Get(name) == "" {
+				q.Del(name)
+			}
+		}
+		a := s.do("GET", "/api/explain-decision?"+q.Encode(), token, nil)
+		return a, strings.Contains(a.Body, `"allow":true`)
+	}
+	compared := map[bool]int{}
+	for i, user := range []string{"admin", "project-manager", "member", "reviewer", "guest", "auditor", "agent-role"} {
+		address := user + "@acme.example"
+		token := s.loginAs(address)
+		unique := fmt.Sprintf("New %d", i)
+		type creation struct {
+			name, of, path string
+			body           body
+		}
+		creations := []creation{
+			{"create-project", "", "/api/projects", body{"name": unique, "prefix": fmt.Sprintf("NEW%d", i), "startDate": "2027-01-01"}},
+			{"create-project", "Acme Works", "/api/projects", body{"name": unique + "a", "prefix": fmt.Sprintf("OLD%d", i), "startDate": "2027-01-01", "organisationId": "Acme Works"}},
+			{"create-initiative", "", "/api/initiatives", body{"name": unique, "startDate": "2027-01-01", "endDate": "2027-12-31"}},
+			{"create-organisation", "", "/api/organisations", body{"name": unique}},
+			{"create-role", "", "/api/roles", body{"name": unique}},
+			{"create-user", "", "/api/users", body{"email": fmt.Sprintf("new%d@acme.example", i), "displayName": unique, "roles": []string{"Member"}}},
+			{"create-tenant", "", "/api/tenants", body{"slug": fmt.Sprintf("new-%d", i), "name": unique, "organisationName": unique, "adminEmail": "a@new.example", "adminName": "A"}},
+		}
+		for _, prefix := range []string{"QUAY", "DEEP"} {
+			path, task := "/api/projects/"+prefix, prefix+"-1"
+			creations = append(creations,
+				creation{"create-task", prefix, path + "/tasks", body{"title": unique}},
+				creation{"create-stage", prefix, path + "/stages", body{"name": unique}},
+				creation{"create-deliverable", prefix, path + "/deliverables", body{"title": unique}},
+				creation{"create-issue", prefix, "/api/issues", body{"projectId": prefix, "title": unique}},
+				creation{"create-comment", task, "/api/comments", body{"taskId": task, "body": unique}},
+				creation{"create-time-entry", task, "/api/time-entries", body{"taskId": task, "date": "2027-01-01", "minutes": 5}},
+				creation{"create-criterion", task, path + "/criteria", body{"taskId": task, "text": unique}},
+			)
+		}
+		for _, o := range creations {
+			own, isOwnAllowed := explain(token, o.name, o.of, "")
+			other, isOtherAllowed := explain(admin, o.name, o.of, address)
+			real := s.do("POST", o.path, token, o.body)
+			isAllowed := real.Code != 403 && real.Code != 404 && !strings.Contains(real.Body, "that you can read")
+			compared[isAllowed]++
+			if (own.Code == 200) && isOwnAllowed != isAllowed || (own.Code != 200 && isAllowed) {
+				t.Errorf("%s in %q for %s itself: got %d %s, want allow %t, because the operation answers %d %s", o.name, o.of, user, own.Code, own.Body, isAllowed, real.Code, real.Body)
+			}
+			if other.Code != 200 || isOtherAllowed != isAllowed {
+				t.Errorf("%s in %q for %s: got %d %s, want allow %t, because the operation answers %d %s", o.name, o.of, user, other.Code, other.Body, isAllowed, real.Code, real.Body)
+			}
+		}
+	}
+	if compared[true] < 30 || compared[false] < 30 {
+		t.Errorf("compared %d allowed and %d denied operations, want at least 30 of each", compared[true], compared[false])
+	}
+
+	member := s.loginAs("member@acme.example")
+	for _, c := range []struct {
+		token, operation, of, user string
+		code                       int
+		want                       string
+	}{
+		{member, "create-project", "", "admin@acme.example", 403, "decision_log.read"},
+		{member, "create-project", "", "", 200, `"code":"permission_missing"`},
+		{admin, "create-task", "", "", 400, "record is required"},
+		{admin, "create-membership", "", "", 400, "record is required"},
+		{admin, "create-comment", "", "", 400, "taskId or issueId"},
+		{admin, "create-role", "QUAY", "", 400, "Omit record"},
+		{admin, "create-task", "GHOST", "", 404, "no such project"},
+	} {
+		if a, _ := explain(c.token, c.operation, c.of, c.user); a.Code != c.code || !strings.Contains(a.Body, c.want) {
+			t.Errorf("explain %s of %q for %q: got %d %s, want %d with %q", c.operation, c.of, c.user, a.Code, a.Body, c.code, c.want)
+		}
+	}
+}
+
 // TestExplainDecision_ConcurrentUsersGetTheirOwnDecision asks about two users at the same time
 // while no principal is cached, so that the loads of both are under way together.
 func TestExplainDecision_ConcurrentUsersGetTheirOwnDecision(t *testing.T) {

@@ -187,6 +187,11 @@ func bindExplainable[In, Out any](m *Module, o op.Op[In, Out], guard func(*Call,
 		if err != nil {
 			return nil, err
 		}
+		if explanationFrom(ctx) != nil {
+			// The input is used again for another user, and Load can change it.
+			copied := *typed
+			typed = &copied
+		}
 		var out *Out
 		var last *Call
 		err = m.run(ctx, o.Operation, func(ctx context.Context, c *Call) error {

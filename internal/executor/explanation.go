@@ -96,7 +96,7 @@ func explain(ctx context.Context, b op.Bound, in any, p *principal.Principal, sk
 		e.Fault = fault.From(err)
 		return e.Explanation, nil
 	case fault.HasCode(err, fault.CodeValidation):
-		return e.Explanation, fault.Validation("operation", "The decision about "+b.Name+" cannot be explained for this record: "+fault.From(err).Message)
+		return e.Explanation, fault.Validation("record", "The decision about "+b.Name+" cannot be explained for this record: "+fault.From(err).Message)
 	case err == nil:
 		return e.Explanation, fault.Internal(fmt.Errorf("executor: %s did not end after its decision", b.Name))
 	default:

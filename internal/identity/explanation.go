@@ -99,22 +99,27 @@ func fillExplanation(out *contract.Explanation, o *op.Operation, e *executor.Exp
 }
 
 // explainedInput returns an input of the operation that names only the record. The
-// parameter projectId is the given project, or the prefix of the task key.
+// parameter projectId is the given project, or the prefix of the task key. Other fields
+// have their defaults, or example values if they are required: operations check them before
+// the decision, which does not depend on them.
 func explainedInput(o *op.Operation, in *contract.ExplainDecisionIn) (any, error) {
 	input := reflect.New(o.In)
-	parts := o.PathParts()
 	target := o.RecordField()
+	if op.TaskKeyPrefix(in.Record) != "" && o.HasField("taskId") {
+		target = "taskId"
+	}
 	values := map[string]string{target: in.Record}
 	if target != "projectId" {
 		values["projectId"] = string(in.ProjectID)
-		if in.ProjectID == "" && target == "task" {
+		isTaskInPath := slices.Contains(o.PathParts(), "projectId") && (target == "task" || target == "taskId")
+		if in.ProjectID == "" && isTaskInPath {
 			values["projectId"] = op.TaskKeyPrefix(in.Record)
 		}
 	}
 	switch {
 	case target == "" && in.Record != "":
-		return nil, fault.Validation("record", "Omit record: "+o.Name+" is not about one record.")
-	case len(parts) > 0 && in.Record == "":
+		return nil, fault.Validation("record", "Omit record: "+o.Name+" is not about an existing record.")
+	case in.Record == "" && o.RequiresRecord():
 		return nil, fault.Validation("record", "The parameter record is required for "+o.Name+".")
 	}
 	for _, f := range o.Fields {
@@ -131,5 +136,5 @@ func explainedInput(o *op.Operation, in *contract.ExplainDecisionIn) (any, error
 			input.Elem().Field(f.Index).SetString(value)
 		}
 	}
-	return input.Interface(), nil
+	return input.Interface(), o.FillMinimal(input.Interface())
 }

@@ -220,6 +220,22 @@ func Singular(plural string) string {
 	return plural
 }
 
+// RequiresRecord reports whether the operation is always about an existing record. An
+// operation that creates a record in the tenant is not, even if it accepts the id of, for
+// example, an organisation.
+func (o *Operation) RequiresRecord() bool {
+	if len(o.PathParts()) > 0 {
+		return true
+	}
+	target := o.RecordField()
+	return slices.ContainsFunc(o.Fields, func(f Field) bool { return f.Name == target && f.Required })
+}
+
+// HasField reports whether the input has a field with the name.
+func (o *Operation) HasField(name string) bool {
+	return slices.ContainsFunc(o.Fields, func(f Field) bool { return f.Name == name })
+}
+
 // HasBody reports whether the operation has a request body.
 func (o *Operation) HasBody() bool {
 	for _, f := range o.Fields {

@@ -4,8 +4,8 @@ import "parapet/internal/op"
 
 // ExplainDecisionIn is the input of ExplainDecision.
 type ExplainDecisionIn struct {
-	Operation string  `query:"operation" required:"true" maxLength:"64" doc:"The name of an operation on one record, such as update-task."`
-	Record    string  `query:"record" maxLength:"254" doc:"The record: its id, key or name. For an operation that creates a record, the record in which it does so, such as the project for create-task."`
+	Operation string  `query:"operation" required:"true" maxLength:"64" doc:"The name of an operation on one record, such as update-task, or of one that creates a record, such as create-project."`
+	Record    string  `query:"record" maxLength:"254" doc:"The record: its id, key or name. For an operation that creates a record, the record in which it does so, such as the project for create-task; absent if that is the tenant, as for create-project."`
 	ProjectID op.UUID `query:"projectId" doc:"The project of the record, if the record is not a task key."`
 	UserID    op.UUID `query:"userId" doc:"The user to explain the decision for. Default: the caller."`
 }
@@ -37,7 +37,7 @@ type ExplanationReason struct {
 // ExplainDecision explains a decision of the policies without carrying out the operation.
 var ExplainDecision = op.New[ExplainDecisionIn, Explanation](op.Spec{
 	Name: "explain-decision", Module: Module, Method: "GET", Path: "/api/explain-decision", Access: op.Authenticated, Effect: op.Read,
-	Summary: "Explain whether an operation on a record is allowed",
+	Summary: "Explain whether an operation is allowed",
 	Description: "Evaluates the policies for the operation without carrying it out. Everybody may ask about themselves. To ask about another user, the caller needs " +
 		"decision_log.read in the whole tenant and user.read for the user, and must be able to see the record. Lists and operations on several records are not supported.",
 })
