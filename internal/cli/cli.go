@@ -148,7 +148,7 @@ Log in with "pt auth login", or set PT_BASE_URL and PT_AUTH_TOKEN.`,
 	f.BoolVar(&inv.flags.json, "json", false, "print JSON: {\"schemaVersion\":1,\"data\":…,\"nextCursor\":…}")
 	f.StringVar(&inv.flags.jq, "jq", "", "filter the JSON with a jq `expression` (implies --json)")
 	f.StringSliceVar(&inv.flags.fields, "fields", nil, "print only these fields of the data, as `name,name` (implies --json)")
-	f.StringVar(&inv.flags.org, "org", "", "act in the organisation with this `id` or tenant id")
+	f.StringVar(&inv.flags.org, "org", "", "act in the `tenant` with this slug or id, or with the organisation with this id")
 	f.StringVar(&inv.flags.profile, "profile", "", "use the settings and credential of the profile `name`")
 	f.StringVar(&inv.flags.timeout, "timeout", "", "time limit of a request, as a `duration` such as 10s (default 30s)")
 	f.StringVar(&inv.flags.time, "time", timeRelative, "how a terminal shows times: `relative` or absolute; a pipe gets absolute times")

@@ -41,7 +41,7 @@ the profile.
 
   PT_BASE_URL      URL of the service (default http://localhost:3000)
   PT_AUTH_TOKEN    credential; replaces the one that pt auth login stored
-  PT_ORG           ID of the organisation to act in, or of its tenant; --org
+  PT_ORG           slug or ID of the tenant to act in, or ID of its organisation; --org
   PT_PROJECT       default project
   PT_PROFILE       profile; --profile
   PT_TIMEOUT       time limit of a request, such as 10s; --timeout

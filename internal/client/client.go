@@ -32,7 +32,8 @@ type Config struct {
 	BaseURL string
 	// Token is the bearer token. Without it, only public operations succeed.
 	Token string
-	// ActAsOrg is the ID of the organisation or tenant to act in (x-act-as-org).
+	// ActAsOrg is the ID of the organisation, or the ID or slug of the tenant, to act in
+	// (x-act-as-org).
 	ActAsOrg  string
 	UserAgent string
 	// Timeout is the time limit of an operation, including all attempts; zero means

@@ -137,7 +137,7 @@ func parameterReference(name string) map[string]any {
 
 // addHeaders adds the header parameters to the shared parameters.
 func (p parameters) addHeaders() {
-	p.components["ActAsOrg"] = header("x-act-as-org", "uuid", "ID of the organisation to act in, or of its tenant. Default: the tenant of the token.")
+	p.components["ActAsOrg"] = header("x-act-as-org", "", "ID of the organisation to act in, or ID or slug of its tenant. Default: the tenant of the token.")
 	p.components["RequestId"] = header("x-request-id", "uuid", "Correlates the request with log lines, audit rows and events. Generated if absent.")
 	p.components["IdempotencyKey"] = header("Idempotency-Key", "",
 		"Makes a retry safe: a request with the same key and body returns the first response and changes nothing.")

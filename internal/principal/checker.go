@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -78,7 +80,13 @@ type Checker struct {
 	keyUsage *usageBuffer
 }
 
-type targetKey struct{ user, selector op.UUID }
+// selectorPattern matches the slugs and ids that a header may contain.
+var selectorPattern = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
+
+type targetKey struct {
+	user     op.UUID
+	selector string
+}
 
 type subjectKey struct{ tenant, user, jti op.UUID }
 
@@ -181,12 +189,9 @@ func (c *Checker) targetTenant(ctx context.Context, claims token.Claims, record 
 	if !cred.HasActAs {
 		return claims.Tenant, nil
 	}
-	selector, err := op.ParseUUID(cred.ActAs)
-	if err != nil {
-		return "", fault.ForbiddenTenant()
-	}
-	target := selector
-	if selector != claims.Tenant {
+	target := claims.Tenant
+	if selector := strings.ToLower(cred.ActAs); selector != string(claims.Tenant) {
+		var err error
 		if target, err = c.resolveTenant(ctx, claims, selector); err != nil {
 			return "", err
 		}
@@ -205,15 +210,19 @@ func (c *Checker) targetTenant(ctx context.Context, claims token.Claims, record 
 	return target, nil
 }
 
-// resolveTenant returns the tenant of an organisation id or tenant id among the tenants
-// that the user is a member of. The membership's status is checked when the request runs.
-func (c *Checker) resolveTenant(ctx context.Context, claims token.Claims, selector op.UUID) (op.UUID, error) {
+// resolveTenant returns the tenant of an organisation id, a tenant id or a tenant's slug,
+// in lower case, among the tenants that the user is a member of. The membership's status is
+// checked when the request runs.
+func (c *Checker) resolveTenant(ctx context.Context, claims token.Claims, selector string) (op.UUID, error) {
+	if !selectorPattern.MatchString(selector) {
+		return "", fault.ForbiddenTenant()
+	}
 	user := claims.Subject
 	key := targetKey{user, selector}
 	if t, ok := c.targets.get(key, c.cfg.Clock.Now()); ok {
 		return t, nil
 	}
-	return loadOnce(ctx, &c.loads, "target/"+string(user)+"/"+string(selector), func(ctx context.Context) (op.UUID, error) {
+	return loadOnce(ctx, &c.loads, "target/"+string(user)+"/"+selector, func(ctx context.Context) (op.UUID, error) {
 		began, epoch := c.cfg.Clock.Now(), c.targets.currentEpoch()
 		t, err := readTarget(ctx, c.cfg.Pool.ChargedTo(string(claims.Tenant)), user, selector)
 		if err != nil {

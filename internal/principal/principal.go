@@ -106,7 +106,8 @@ type Delegation struct {
 // Credential is the credential of a request with its target.
 type Credential struct {
 	Token string
-	// ActAs is the value of the header x-act-as-org: an organisation id or a tenant id.
+	// ActAs is the value of the header x-act-as-org: the id of an organisation, or the id
+	// or the slug of a tenant.
 	// HasActAs distinguishes an empty header from an absent one.
 	ActAs    string
 	HasActAs bool

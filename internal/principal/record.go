@@ -95,9 +95,21 @@ WHERE m.user_id = @user AND (m.tenant_id = @selector OR o.id IS NOT NULL)
 ORDER BY m.tenant_id = @selector DESC, m.tenant_id
 LIMIT 1`
 
-func readTarget(ctx context.Context, q postgres.Querier, user, selector op.UUID) (op.UUID, error) {
+const targetBySlugSQL = `
+SELECT m.tenant_id
+FROM identity.tenants t
+JOIN identity.memberships m ON m.tenant_id = t.id AND m.user_id = @user
+WHERE t.slug = @selector`
+
+// readTarget returns the tenant that the user selects with an id or, if the selector is no
+// id, with a slug.
+func readTarget(ctx context.Context, q postgres.Querier, user op.UUID, selector string) (op.UUID, error) {
+	sql := targetSQL
+	if _, err := op.ParseUUID(selector); err != nil {
+		sql = targetBySlugSQL
+	}
 	var tenant op.UUID
-	err := q.QueryRow(ctx, targetSQL, postgres.Args{"user": user, "selector": selector}).Scan(&tenant)
+	err := q.QueryRow(ctx, sql, postgres.Args{"user": user, "selector": selector}).Scan(&tenant)
 	if postgres.IsNoRows(err) {
 		return "", fault.ForbiddenTenant()
 	}

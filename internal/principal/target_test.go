@@ -3,6 +3,7 @@ package principal_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,7 +69,8 @@ func TestAuthenticate_SelectsTargetTenantFromActAs(t *testing.T) {
 	for name, text := range map[string]string{"session": session, "key": key} {
 		for selector, want := range map[string]string{
 			string(acme): string(acme), string(acmeOrg): string(acme), string(globex): string(globex), string(globexOrg): string(globex),
-			"": "", "acme": "", string(initech): "", string(initechOrg): "", string(uid.New()): "", string(globex) + " ": "", "*": "",
+			"acme": string(acme), "globex": string(globex), "GLOBEX": string(globex), strings.ToUpper(string(globex)): string(globex),
+			"": "", "initech": "", "nowhere": "", "Globex Works": "", "globex ": "", "globex%": "", "gl\x00bex": "", "gl\xffbex": "", strings.Repeat("g", 100): "", string(initech): "", string(initechOrg): "", string(uid.New()): "", string(globex) + " ": "", "*": "",
 		} {
 			// Twice, so that the second call uses the cache.
 			for range 2 {
