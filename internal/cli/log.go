@@ -39,8 +39,10 @@ UNCLASSIFIED; audit.read.classified shows all entries.`,
 			paths: []string{"list-decisions", "decisions list"}, flags: flags, log: decisionLog(),
 			long: logHelp + `
 
-The service writes the log asynchronously: a decision appears within seconds, and some
-may be missing if the server was overloaded.`,
+The service writes the log asynchronously: a decision appears within seconds. Some may be
+missing if the server was overloaded or killed. --follow does not show a decision that
+appears more than a minute after newer ones, for example because one of several servers
+could not reach the database.`,
 			example: `  pt decisions list --permission task.delete --allow=false
   pt decisions list --actor lin@acme.example --since 2h
   pt decisions --follow --allow=false`,

@@ -17,7 +17,9 @@ import (
 
 // server is a running `ptd dev` with the content of its info file.
 type server struct {
-	pt      string
+	pt string
+	// dir contains the data, the log and the info file.
+	dir     string
 	BaseURL string   `json:"baseUrl"`
 	Tenants []tenant `json:"tenants"`
 }
@@ -40,12 +42,13 @@ type tenant struct {
 // first.
 const startTime = 2 * time.Minute
 
-// TestPT runs scripts and an agent against one server.
+// TestPT runs scripts and an agent against one server, and restarts another one.
 func TestPT(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	t.Run("Scripts", s.testScripts)
 	t.Run("AgentLoop", s.testAgentLoop)
+	t.Run("FollowAcrossServerRestarts", s.testFollow)
 }
 
 func (s *server) testScripts(t *testing.T) {
@@ -66,26 +69,45 @@ func (s *server) testScripts(t *testing.T) {
 // start builds both programs and runs the server until the test ends.
 func start(t *testing.T) *server {
 	t.Helper()
-	dir := t.TempDir()
-	s := &server{pt: filepath.Join(dir, "pt")}
-	for name, out := range map[string]string{"pt": s.pt, "ptd": filepath.Join(dir, "ptd")} {
+	s := &server{pt: filepath.Join(t.TempDir(), "pt"), dir: newDataFolder(t)}
+	for name, out := range map[string]string{"pt": s.pt, "ptd": s.ptd()} {
 		cmd := exec.CommandContext(t.Context(), "go", "build", "-o", out, "parapet/cmd/"+name)
 		if text, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("build of %s: %v\n%s", name, err, text)
 		}
 	}
-	// The database may run as another user, which needs access to its directory.
+	s.run(t, "0")
+	return s
+}
+
+// ptd returns the path of the server's program.
+func (s *server) ptd() string { return filepath.Join(filepath.Dir(s.pt), "ptd") }
+
+// newDataFolder returns a folder for the database, which may run as another user.
+func newDataFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
 	for parent := dir; strings.HasPrefix(parent, os.TempDir()+"/"); parent = filepath.Dir(parent) {
 		if err := os.Chmod(parent, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	info := filepath.Join(dir, "info.json")
-	log, err := os.Create(filepath.Join(dir, "ptd.log"))
+	return dir
+}
+
+// run starts the server on a port, or on a free one for "0", until the test ends or stop
+// is called. It returns when the server accepts requests.
+func (s *server) run(t *testing.T, port string) (stop func(os.Signal)) {
+	t.Helper()
+	info := filepath.Join(s.dir, "info.json")
+	if err := os.Remove(info); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	log, err := os.Create(filepath.Join(s.dir, "ptd.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "ptd"), "dev", "--port", "0", "--data-dir", filepath.Join(dir, "data"), "--info-file", info)
+	cmd := exec.CommandContext(t.Context(), s.ptd(), "dev", "--port", port, "--data-dir", filepath.Join(s.dir, "data"), "--info-file", info)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 30 * time.Second
@@ -102,7 +124,12 @@ func start(t *testing.T) *server {
 		}
 	})
 	await(t, s, info, exited, log.Name())
-	return s
+	return func(signal os.Signal) {
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		exited <- <-exited
+	}
 }
 
 func await(t *testing.T, s *server, info string, exited chan error, log string) {
