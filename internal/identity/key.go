@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -103,6 +104,10 @@ func (s *Service) createKey(ctx context.Context, c *executor.Call, n newKey) (*c
 	claims.IssuedAt = c.Now.Truncate(time.Second)
 	claims.ExpiresAt = claims.IssuedAt.Add(op.Days(n.days))
 	text, err := s.deps.Tokens.Issue(claims, token.APIKey)
+	if errors.Is(err, token.ErrTooLong) {
+		return nil, fault.Conflict("The owner of the key holds roles in more scopes than a key can contain. " +
+			"Ask an administrator to assign the roles in an organisation or in the whole tenant.")
+	}
 	if err != nil {
 		return nil, err
 	}

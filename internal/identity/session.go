@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
@@ -149,10 +150,10 @@ func (s *Service) createSession(ctx context.Context, a account, membership login
 			return err
 		}
 		roles, scopes := tokenRoles(held, nil)
-		out.Token, err = s.deps.Tokens.Issue(token.Claims{
+		out.Token, err = s.signSession(token.Claims{
 			ID: jti, Subject: a.ID, Tenant: membership.TenantID, IssuedAt: now, ExpiresAt: out.ExpiresAt,
 			Roles: roles, RoleScopes: scopes, PrincipalKind: "HUMAN", Clearance: membership.Clearance, Email: a.Email,
-		}, token.Session)
+		})
 		if err != nil {
 			return err
 		}
@@ -168,6 +169,24 @@ func (s *Service) createSession(ctx context.Context, a account, membership login
 		return nil, postgres.MapError(err)
 	}
 	return out, nil
+}
+
+// maxSessionToken is the maximum length of a session token with scopes. Browsers keep only
+// cookies of at most 4,096 bytes, with name and attributes.
+const maxSessionToken = 3800
+
+// signSession signs the token of a session. It leaves out the scopes of the roles if the
+// token would be too long: a session has a role only in the scopes on record in any case.
+func (s *Service) signSession(claims token.Claims) (string, error) {
+	text, err := s.deps.Tokens.Issue(claims, token.Session)
+	if claims.RoleScopes != nil && (errors.Is(err, token.ErrTooLong) || len(text) > maxSessionToken) {
+		claims.RoleScopes = nil
+		text, err = s.deps.Tokens.Issue(claims, token.Session)
+	}
+	if errors.Is(err, token.ErrTooLong) {
+		return "", fault.Conflict("The names of your roles are too long for a session. Ask an administrator to assign you fewer roles.")
+	}
+	return text, err
 }
 
 // tokenRoles returns the role names for a token, and the scopes of those roles that are not

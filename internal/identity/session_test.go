@@ -321,3 +321,56 @@ func TestLogin_AccountsInOtherTenantsDoNotBlockLogin(t *testing.T) {
 		t.Errorf("login as a member of another tenant: got %v, want no error", err)
 	}
 }
+
+// A session token without scopes grants no more than one with them: the roles on record
+// limit it.
+func TestLogin_WithRolesInManyProjects(t *testing.T) {
+	t.Parallel()
+	r := newFixture(t, fixtureOptions{})
+	member := r.acme.people["member"]
+	r.exec(`UPDATE identity.role_assignments SET scope = 'project', scope_id = gen_random_uuid() WHERE user_id = $1`, member)
+	r.exec(`INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope, scope_id)
+SELECT a.tenant_id, gen_random_uuid(), a.user_id, a.role_id, 'project', gen_random_uuid()
+FROM identity.role_assignments a, generate_series(2, 300) WHERE a.user_id = $1`, member)
+	out, err := r.tryLogin("member@acme.example", testPassword, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Token) > 3800 {
+		t.Errorf("got a token of %d bytes, which is too long for a cookie", len(out.Token))
+	}
+	projects := func() int {
+		t.Helper()
+		for _, p := range must[contract.PermissionsOut](r, "permissions", request{token: out.Token}).Permissions {
+			if p.Name == "tasks.read" && !p.Tenant {
+				return len(p.Projects)
+			}
+		}
+		return 0
+	}
+	if n := projects(); n != 300 {
+		t.Errorf("got the permission in %d projects, want 300", n)
+	}
+	r.exec(`DELETE FROM identity.role_assignments WHERE ctid IN (SELECT ctid FROM identity.role_assignments WHERE user_id = $1 LIMIT 100)`, member)
+	r.checker.DropAll()
+	if n := projects(); n != 200 {
+		t.Errorf("after 100 unassignments: got the permission in %d projects, want 200", n)
+	}
+	// The scopes in a key count by themselves, so it cannot do without them.
+	issuer := uid.New()
+	r.exec(`INSERT INTO identity.roles (tenant_id, id, name) VALUES ($1, $2, 'Issuer')`, r.acme.id, issuer)
+	r.exec(`INSERT INTO identity.role_grants (tenant_id, role_id, permission) VALUES ($1, $2, 'api_key.issue')`, r.acme.id, issuer)
+	r.exec(`INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope) VALUES ($1, gen_random_uuid(), $2, $3, 'tenant')`, r.acme.id, member, issuer)
+	if out, err = r.tryLogin("member@acme.example", testPassword, nil); err != nil {
+		t.Fatal(err)
+	}
+	r.checker.DropAll()
+	r.wantFault("issue-key", request{token: out.Token, body: body(fields{"label": "CI"})}, fault.CodeConflict, "more scopes than a key can contain")
+
+	r.exec(`INSERT INTO identity.roles (tenant_id, id, name) SELECT $1, gen_random_uuid(), repeat('x', 90) || i FROM generate_series(100, 199) i`, r.acme.id)
+	r.exec(`INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope)
+SELECT tenant_id, gen_random_uuid(), $2, id, 'tenant' FROM identity.roles WHERE tenant_id = $1 AND name LIKE 'xxx%'`, r.acme.id, member)
+	if _, err := r.tryLogin("member@acme.example", testPassword, nil); !fault.HasCode(err, fault.CodeConflict) {
+		t.Errorf("with 100 roles of 93 letters: got %v, want a conflict", err)
+	}
+}

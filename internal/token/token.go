@@ -36,6 +36,9 @@ const Issuer = "parapet"
 // maxTokenBytes is the maximum length of a token.
 const maxTokenBytes = 8 << 10
 
+// ErrTooLong is returned by Issue for claims whose token would exceed maxTokenBytes.
+var ErrTooLong = fmt.Errorf("token: longer than %d bytes", maxTokenBytes)
+
 // clockSkew is the allowed difference between the clocks of two servers: a token that one
 // server has just issued must be valid on the other.
 const clockSkew = 5 * time.Second
@@ -151,7 +154,7 @@ func New(cfg Config) (*Keyring, error) {
 }
 
 // Issue signs claims as a token of the kind. It returns an error for claims that Verify
-// would reject; such an error is a programming error, not the caller's fault.
+// would reject: ErrTooLong, or a programming error.
 func (k *Keyring) Issue(c Claims, kind Kind) (string, error) {
 	payload, err := encodeClaims(c, kind)
 	if err != nil {
@@ -166,7 +169,7 @@ func (k *Keyring) Issue(c Claims, kind Kind) (string, error) {
 		return "", fmt.Errorf("token: sign: %w", err)
 	}
 	if len(signed) > maxTokenBytes {
-		return "", fmt.Errorf("token: got %d bytes, want at most %d", len(signed), maxTokenBytes)
+		return "", ErrTooLong
 	}
 	return string(signed), nil
 }
