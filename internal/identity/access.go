@@ -122,14 +122,15 @@ func (s *Service) permissionOrigins(ctx context.Context, c *executor.Call, u *co
 		if d.From.After(c.Now) {
 			continue
 		}
-		names, err := s.delegatedPermissions(ctx, c, u, held, d)
+		permissions, err := s.delegatedPermissions(ctx, c, u, held, d)
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range names {
-			origins[name] = append(origins[name], contract.PermissionOrigin{
-				Kind: contract.OriginDelegation, Scope: strings.ToLower(d.Scope), ScopeID: d.ProjectID, DelegationID: d.ID, Delegator: d.Delegator,
-			})
+		for name, scopes := range permissions {
+			for _, o := range delegatedOrigins(d, scopes) {
+				o.Kind, o.DelegationID, o.Delegator = contract.OriginDelegation, d.ID, d.Delegator
+				origins[name] = append(origins[name], o)
+			}
 		}
 	}
 	return origins, nil
@@ -139,18 +140,15 @@ func (s *Service) permissionOrigins(ctx context.Context, c *executor.Call, u *co
 // that contains all of them.
 func storedSubject(c *executor.Call, u *contract.User, held []heldRole) authz.SubjectInput {
 	in := authz.SubjectInput{
-		Token:  authz.Token{Kind: authz.TokenSession, Tenant: string(c.Tenant), Clearance: u.Clearance, Caveats: []string{}, RoleScopes: map[string][]string{}},
+		Token:  authz.Token{Kind: authz.TokenSession, Tenant: string(c.Tenant), Clearance: u.Clearance, Caveats: []string{}},
 		Tenant: string(c.Tenant), TenantType: c.Actor.TenantType,
 		User:   authz.User{ID: string(u.ID), Kind: u.PrincipalKind, IntegrationKey: u.IntegrationKey, Organisation: string(u.OrganisationID)},
 		Stored: authz.Stored{Clearance: u.Clearance, Assignments: assignmentsOf(held)},
 		Roles:  map[string][]string{},
 	}
+	in.Token.Roles, in.Token.RoleScopes = tokenRoles(held, nil)
 	for _, h := range held {
-		in.Token.Roles = append(in.Token.Roles, h.Name)
 		in.Roles[h.Name] = h.Grants
-		if h.Scope != contract.ScopeTenant {
-			in.Token.RoleScopes[h.Name] = append(in.Token.RoleScopes[h.Name], h.Scope+":"+h.ScopeID)
-		}
 	}
 	return in
 }
@@ -163,8 +161,38 @@ func assignmentsOf(held []heldRole) []authz.Assignment {
 	return list
 }
 
-// delegatedPermissions returns the permissions that an active delegation gives the user.
-func (s *Service) delegatedPermissions(ctx context.Context, c *executor.Call, u *contract.User, held []heldRole, d *trackercontract.ReceivedDelegation) ([]string, error) {
+// delegatedOrigins returns the scopes of a delegated permission: those of the delegation in
+// which the delegator holds the permission now. The identity module knows neither the
+// projects of an initiative nor the organisation of a project. It therefore shows such a
+// delegation with its own scope if the delegator's scopes may overlap with it.
+func delegatedOrigins(d *trackercontract.ReceivedDelegation, delegator authz.Scopes) []contract.PermissionOrigin {
+	whole := []contract.PermissionOrigin{{Scope: strings.ToLower(d.Scope), ScopeID: d.ProjectID}}
+	switch {
+	case delegator.Tenant:
+		return whole
+	case d.ProjectID != "":
+		if len(delegator.Organisations) > 0 || slices.Contains(delegator.Projects, string(d.ProjectID)) {
+			return whole
+		}
+		return nil
+	case whole[0].Scope != contract.ScopeTenant:
+		return whole
+	}
+	var origins []contract.PermissionOrigin
+	for _, id := range delegator.Organisations {
+		origins = append(origins, contract.PermissionOrigin{Scope: contract.ScopeOrganisation, ScopeID: op.UUID(id)})
+	}
+	for _, id := range delegator.Projects {
+		origins = append(origins, contract.PermissionOrigin{Scope: contract.ScopeProject, ScopeID: op.UUID(id)})
+	}
+	return origins
+}
+
+// delegatedPermissions returns the permissions that an active delegation gives the user,
+// with the scopes in which the delegator holds each now.
+func (s *Service) delegatedPermissions(
+	ctx context.Context, c *executor.Call, u *contract.User, held []heldRole, d *trackercontract.ReceivedDelegation,
+) (map[string]authz.Scopes, error) {
 	delegator, roles, err := readPrincipal(ctx, c.DB, c.Tenant, d.Delegator)
 	if postgres.IsNoRows(err) {
 		return nil, nil // not a member of the tenant any more
@@ -187,7 +215,32 @@ func (s *Service) delegatedPermissions(ctx context.Context, c *executor.Call, u 
 	if err != nil {
 		return nil, err
 	}
-	return subject.DelegatedPermissions(), nil
+	// The delegator, as the session of a user with its roles.
+	holder := contract.User{ID: delegator.ID, PrincipalKind: delegator.Kind, Clearance: delegator.Clearance}
+	own, err := s.deps.Policies.Subject(ctx, storedSubject(c, &holder, roles))
+	if err != nil {
+		return nil, err
+	}
+	permissions := map[string]authz.Scopes{}
+	for _, name := range subject.DelegatedPermissions() {
+		permissions[name] = own.Scopes(name)
+		if base, isOwn := strings.CutSuffix(name, ".own"); isOwn {
+			all := own.Scopes(base) // who holds P also holds P.own
+			permissions[name] = authz.Scopes{
+				Tenant:        permissions[name].Tenant || all.Tenant,
+				Organisations: union(permissions[name].Organisations, all.Organisations),
+				Projects:      union(permissions[name].Projects, all.Projects),
+			}
+		}
+	}
+	return permissions, nil
+}
+
+// union returns the sorted elements of both lists.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // toAccessPermissions returns the permissions by name. The origins of each are in a fixed

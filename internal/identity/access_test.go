@@ -4,8 +4,11 @@ import (
 	"slices"
 	"testing"
 
+	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
+	trackercontract "parapet/internal/contract/tracker"
 	"parapet/internal/fault"
+	"parapet/internal/identity"
 	"parapet/internal/op"
 	"parapet/internal/uid"
 )
@@ -127,5 +130,62 @@ func TestGetAccess_OfAnotherUserNeedsPermissions(t *testing.T) {
 	}
 	if got := r.access(member, r.acme.people["member"]); len(got.Delegations) != 1 {
 		t.Errorf("the user itself: got the delegations %+v, want one", got.Delegations)
+	}
+}
+
+// A delegation gives its permissions only in the scopes in which the delegator holds them
+// now, not in those of the time when it was created.
+func TestGetAccess_DelegationIsLimitedToPresentScopesOfDelegator(t *testing.T) {
+	t.Parallel()
+	r := newFixture(t, fixtureOptions{})
+	admin := r.login("admin@acme.example")
+	guest, member, project := r.acme.people["guest"], r.acme.people["member"], uid.New()
+	r.delegate(r.acme, member, guest, "-1 hour", "task.update", "comments.update.own")
+	origin := func(permission string) contract.PermissionOrigin {
+		t.Helper()
+		for _, p := range r.access(admin, guest).Permissions {
+			if i := slices.IndexFunc(p.Origins, func(o contract.PermissionOrigin) bool { return o.Kind == contract.OriginDelegation }); p.Name == permission && i >= 0 {
+				return p.Origins[i]
+			}
+		}
+		return contract.PermissionOrigin{}
+	}
+	if o := origin("task.update"); o.Scope != contract.ScopeTenant || o.Delegator != member {
+		t.Errorf("delegator with a role in the whole tenant: got %+v, want the scope tenant", o)
+	}
+	r.exec(`UPDATE identity.role_assignments SET scope = 'project', scope_id = $2 WHERE user_id = $1`, member, project)
+	if o := origin("task.update"); o.Scope != contract.ScopeProject || o.ScopeID != project || o.Delegator != member {
+		t.Errorf("delegator with a role in one project: got %+v, want this project", o)
+	}
+	r.exec(`DELETE FROM identity.role_assignments WHERE user_id = $1`, member)
+	if o := origin("task.update"); o.Scope != "" {
+		t.Errorf("delegator without a role: got %+v, want none", o)
+	}
+}
+
+func TestDelegatedOrigins_IntersectScopes(t *testing.T) {
+	t.Parallel()
+	const p, q, o = "p", "q", "o"
+	tenant := trackercontract.ReceivedDelegation{Scope: "TENANT"}
+	project := trackercontract.ReceivedDelegation{Scope: "PROJECT", ProjectID: p}
+	initiative := trackercontract.ReceivedDelegation{Scope: "INITIATIVE"}
+	type origin = contract.PermissionOrigin
+	for name, c := range map[string]struct {
+		delegation trackercontract.ReceivedDelegation
+		delegator  authz.Scopes
+		want       []origin
+	}{
+		"tenant and tenant":            {tenant, authz.Scopes{Tenant: true, Projects: []string{p}}, []origin{{Scope: "tenant"}}},
+		"tenant and narrower scopes":   {tenant, authz.Scopes{Organisations: []string{o}, Projects: []string{p}}, []origin{{Scope: "organisation", ScopeID: o}, {Scope: "project", ScopeID: p}}},
+		"tenant and nothing":           {tenant, authz.Scopes{}, nil},
+		"project and tenant":           {project, authz.Scopes{Tenant: true}, []origin{{Scope: "project", ScopeID: p}}},
+		"project and the same project": {project, authz.Scopes{Projects: []string{q, p}}, []origin{{Scope: "project", ScopeID: p}}},
+		"project and another project":  {project, authz.Scopes{Projects: []string{q}}, nil},
+		"project and an organisation":  {project, authz.Scopes{Organisations: []string{o}}, []origin{{Scope: "project", ScopeID: p}}},
+		"initiative and a project":     {initiative, authz.Scopes{Projects: []string{p}}, []origin{{Scope: "initiative"}}},
+	} {
+		if got := identity.DelegatedOrigins(&c.delegation, c.delegator); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
+		}
 	}
 }

@@ -22,3 +22,6 @@ func BeginSession(ctx context.Context, s *Service, auth postgres.Querier, email 
 	}
 	return s.createSession(ctx, account, membership)
 }
+
+// DelegatedOrigins calls delegatedOrigins.
+var DelegatedOrigins = delegatedOrigins
