@@ -8,6 +8,7 @@ import (
 
 	"parapet/internal/client"
 	"parapet/internal/contract/identity"
+	"parapet/internal/contract/tracker"
 	"parapet/internal/op"
 )
 
@@ -58,6 +59,19 @@ func valueOr(o op.Opt[string], current string) string {
 		return current
 	}
 	return o.Value
+}
+
+// suspendUserChange describes the suspension of an active user.
+func suspendUserChange(ctx context.Context, c *client.Client, in *identity.SwitchUserIn) (*change, error) {
+	u, name, err := getUserFor(ctx, c, in.UserID)
+	if err != nil || (u != nil && u.Status != identity.UserActive) {
+		return nil, err
+	}
+	ch := &change{question: "Suspend " + name + "?", effect: "The user's sessions end, and the user cannot log in or use keys, in any tenant, until somebody activates the account."}
+	if u != nil {
+		ch.add("Status", u.Status, identity.UserSuspended)
+	}
+	return ch, nil
 }
 
 // activateUserChange describes the activation of a suspended user.
@@ -167,4 +181,23 @@ func switchTenantChange(verb, effect string) func(context.Context, *call, *clien
 		}
 		return &change{question: verb + " the tenant " + name + "?", effect: effect}, nil
 	})
+}
+
+// revokeDelegationChange describes the end of a delegation.
+func revokeDelegationChange(ctx context.Context, c *client.Client, in *tracker.DelegationIn) (*change, error) {
+	d, err := ignoreForbidden(callOperation(ctx, c, tracker.GetDelegation, in))
+	if d == nil {
+		return &change{question: "End the delegation " + string(in.DelegationID) + "?"}, err
+	}
+	delegate, scope := personAddress(d.DelegateUser, d.DelegateID), "in the whole tenant"
+	switch d.Scope {
+	case tracker.DelegationProject:
+		scope = "in the project " + recordName(d.Project, d.ProjectID)
+	case tracker.DelegationInitiative:
+		scope = "in the initiative " + recordName(d.Initiative, d.InitiativeID)
+	}
+	return &change{
+		question: "End the delegation of " + personAddress(d.DelegatorUser, d.DelegatorID) + " to " + delegate + " " + scope + "?",
+		effect:   delegate + " can then no longer use " + countOf(len(d.Permissions), "delegated permissions") + ".",
+	}, nil
 }

@@ -19,6 +19,8 @@ func TestAccessGivingCommands_ShowChangeAndAsk(t *testing.T) {
 		{"grants assign Member --user bob@acme.example", []string{"Assign the role Member to bob@acme.example in the whole tenant? This adds 3 permissions. [y/N]"}},
 		{"users activate lin@acme.example", []string{"  Status: SUSPENDED -> ACTIVE\n", "Activate lin@acme.example", "The user holds Member in the whole tenant, Reviewer"}},
 		{"users activate bob@acme.example", nil},
+		{"users suspend bob@acme.example", []string{"  Status: ACTIVE -> SUSPENDED\n", "Suspend bob@acme.example? The user's sessions end, and the user cannot log in or use keys"}},
+		{"users deactivate lin@acme.example", nil},
 		{"users update lin@acme.example --clearance SECRET --name Ada", []string{"  Name: Lin \\x1b[2JChen -> Ada\n  Clearance: INTERNAL -> SECRET\n", "Change lin@acme.example"}},
 		{"users update bob@acme.example --clearance INTERNAL", []string{"  Clearance: none -> INTERNAL\n"}},
 		{"users update lin@acme.example --clearance UNCLASSIFIED", nil},
@@ -39,7 +41,7 @@ func TestAccessGivingCommands_ShowChangeAndAsk(t *testing.T) {
 			t.Parallel()
 			replies := routes()
 			replies["GET /api/users/bob@acme.example"] = okReply(bob)
-			for _, route := range []string{"PATCH /api/users/bob@acme.example", "POST /api/users/bob@acme.example/activate", "POST /api/roles/Reviewer/assignments"} {
+			for _, route := range []string{"PATCH /api/users/bob@acme.example", "POST /api/users/bob@acme.example/activate", "POST /api/users/bob@acme.example/suspend", "POST /api/users/lin@acme.example/suspend", "POST /api/roles/Reviewer/assignments"} {
 				replies[route] = okReply(bob)
 			}
 			run := func(w environment, more ...string) (runResult, *service) {
@@ -77,6 +79,22 @@ func TestAccessGivingCommands_ShowChangeAndAsk(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The question of a command that deletes or revokes names the record and whom the change
+// affects.
+func TestConfirmation_NamesRecordAndAffectedPeople(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"revoke-delegation " + delegationID:                                "End the delegation of " + worker + " to " + keyID + " in the project " + apollo + "? " + keyID + " can then no longer use 2 delegated permissions. [y/N]",
+		"keys revoke CI --service-user multi-llm-review --reason replaced": "Revoke the key ci of " + worker + " permanently? Programs that use the key lose access. It was never used. [y/N]",
+		"grants revoke member --user lin@acme.example":                     `Revoke the role Member from lin@acme.example (Lin \x1b[2JChen) in the whole tenant? This removes 3 permissions. [y/N]`,
+	} {
+		got := invoke(t, serve(t, routes()), environment{terminal: true, stdin: "n\n"}, strings.Fields(args)...)
+		if got.code != ExitCancelled || !strings.Contains(got.err, want) {
+			t.Errorf("pt %s: got exit %d and %q, want %q", args, got.code, got.err, want)
+		}
 	}
 }
 

@@ -126,9 +126,9 @@ func revokeKeyChange(_ context.Context, k *call, _ *client.Client) (*change, err
 	if !ok {
 		return &change{question: "Revoke the key " + k.args[0].typed + " permanently?"}, nil
 	}
-	ch := &change{question: "Revoke the key " + key.Label + " of " + personAddress(key.OwnerUser, key.Owner) + " permanently?", effect: "It was never used."}
+	ch := &change{question: "Revoke the key " + key.Label + " of " + personAddress(key.OwnerUser, key.Owner) + " permanently?", effect: "Programs that use the key lose access. It was never used."}
 	if key.LastUsedAt != nil {
-		ch.effect = "It was last used at " + formatTime(*key.LastUsedAt) + "."
+		ch.effect = "Programs that use the key lose access. It was last used at " + formatTime(*key.LastUsedAt) + "."
 	}
 	return ch, nil
 }

@@ -16,7 +16,7 @@ func (inv *invocation) confirmDestructive(yes bool) error {
 	if yes || inv.canAsk() {
 		return nil
 	}
-	return usagef("this command can't be undone and there is no terminal to confirm it; add --yes")
+	return usagef("this command asks for confirmation, but there is no terminal; add --yes to run it without the question")
 }
 
 // canAsk reports whether a person can read a question and answer it.
