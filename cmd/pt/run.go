@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"time"
@@ -35,7 +36,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, s strea
 		Streams: cli.Streams{
 			In: s.in, Out: s.out, Err: s.err,
 			InTerminal: isTerminal(s.in), OutTerminal: isTerminal(s.out), ErrTerminal: isTerminal(s.err),
-			Width: columns, Height: lines, ReadSecret: func(ctx context.Context) (string, error) { return readSecret(ctx, s.in) },
+			Width: columns, Height: lines, ReadSecret: func(ctx context.Context, prompt string) (string, error) { return readSecret(ctx, s, prompt) },
 		},
 		Getenv: getenv, Version: version, Clock: clock.System{}, Zone: time.Local, Dir: dir,
 	}
@@ -73,34 +74,45 @@ func size(stream any) (columns, lines int) {
 	return columns, lines
 }
 
-// readSecret reads a line from the terminal without echoing it. When ctx ends, it restores
-// the terminal.
-func readSecret(ctx context.Context, in io.Reader) (string, error) {
-	f, ok := in.(*os.File)
+// readSecret prints the prompt and reads a line from the terminal without echoing it. It
+// returns io.EOF after Ctrl-C or Ctrl-D. When it returns, the terminal is as before.
+//
+// It does not use term.ReadPassword, which ignores Ctrl-D.
+func readSecret(ctx context.Context, s streams, prompt string) (secret string, err error) {
+	f, ok := s.in.(*os.File)
 	if !ok {
 		return "", os.ErrInvalid
 	}
 	fd := int(f.Fd())
-	before, err := term.GetState(fd)
+	before, err := term.MakeRaw(fd)
 	if err != nil {
 		return "", err
 	}
+	defer func() { err = errors.Join(err, term.Restore(fd, before)) }()
+	if _, err := io.WriteString(s.err, prompt); err != nil {
+		return "", err
+	}
 	type line struct {
-		text []byte
+		text string
 		err  error
 	}
 	read := make(chan line, 1)
 	go func() {
-		text, err := term.ReadPassword(fd)
+		text, err := term.NewTerminal(secretInput{f, io.Discard}, "").ReadPassword("")
 		read <- line{text, err}
 	}()
 	select {
 	case l := <-read:
-		return string(l.text), l.err
+		return l.text, l.err
 	case <-ctx.Done():
-		if err := term.Restore(fd, before); err != nil {
-			return "", err
-		}
 		return "", ctx.Err()
 	}
 }
+
+// secretInput reads single bytes, so that the rest of the input stays for the next reader.
+type secretInput struct {
+	io.Reader
+	io.Writer
+}
+
+func (s secretInput) Read(p []byte) (int, error) { return s.Reader.Read(p[:min(1, len(p))]) }

@@ -79,7 +79,8 @@ can read. pt sends it only to that URL.`,
 		if !inv.canPrompt() || cmd.Flags().Changed("email") || cmd.Flags().Changed("with-token") {
 			return nil
 		}
-		answer, err := inv.ask(cmd.Context(), "email", fieldNamed(identity.Login.Operation, "email"))
+		email := fieldNamed(identity.Login.Operation, "email")
+		answer, err := inv.ask(cmd.Context(), "email", email, func(answer string) error { return email.Validate(reflect.ValueOf(answer)) })
 		if err != nil {
 			return err
 		}

@@ -34,8 +34,9 @@ type Streams struct {
 	// Width and Height are the size of the output's terminal, in columns and lines. Without a
 	// height, pt uses no pager.
 	Width, Height int
-	// ReadSecret reads a line from the terminal without echoing it.
-	ReadSecret func(ctx context.Context) (string, error)
+	// ReadSecret prints the prompt and reads a line from the terminal without echoing it. It
+	// returns io.EOF after Ctrl-C or Ctrl-D.
+	ReadSecret func(ctx context.Context, prompt string) (string, error)
 }
 
 // Program is pt with its dependencies.

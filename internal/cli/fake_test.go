@@ -158,7 +158,10 @@ func invokeContext(ctx context.Context, t *testing.T, s *service, w environment,
 		Streams: Streams{
 			In: strings.NewReader(w.stdin), Out: &out, Err: &errs,
 			InTerminal: w.terminal, OutTerminal: w.terminal, ErrTerminal: w.terminal, Width: w.width, Height: w.height,
-			ReadSecret: func(context.Context) (string, error) { return w.secret, nil },
+			ReadSecret: func(_ context.Context, prompt string) (string, error) {
+				_, err := io.WriteString(&errs, prompt)
+				return w.secret, err
+			},
 		},
 		Getenv: func(k string) string { return env[k] }, Version: "1.2.3",
 		Clock: clock.Func(func() time.Time { return now }), Dir: w.dir,

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -29,14 +30,11 @@ func (inv *invocation) confirm(ctx context.Context, format string, names ...any)
 		names[i] = text.Line(fmt.Sprint(name))
 	}
 	fmt.Fprintf(inv.Err, format+" [y/N] ", names...)
-	answer, err := inv.readLine()
+	answer, err := inv.askLine(ctx)
 	if err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
+	switch strings.ToLower(answer) {
 	case "y", "yes":
 		return nil
 	default:
@@ -62,9 +60,17 @@ func (inv *invocation) password(ctx context.Context, email string) (string, erro
 	if !inv.InTerminal || inv.ReadSecret == nil {
 		return inv.readLine()
 	}
-	fmt.Fprintf(inv.Err, "Password for %s: ", text.Line(email))
-	secret, err := inv.ReadSecret(ctx)
+	return inv.askSecret(ctx, "Password for "+email)
+}
+
+// askSecret asks for a secret on the terminal, which does not show the answer. The end of the
+// input (Ctrl-D) cancels the command.
+func (inv *invocation) askSecret(ctx context.Context, question string) (string, error) {
+	secret, err := inv.ReadSecret(ctx, text.Line(question)+": ")
 	fmt.Fprintln(inv.Err)
+	if errors.Is(err, io.EOF) {
+		return "", errCancelled
+	}
 	return secret, err
 }
 

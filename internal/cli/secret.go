@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"reflect"
 	"strings"
@@ -59,10 +58,7 @@ func (k *call) readSecrets(ctx context.Context) error {
 // input.
 func (inv *invocation) promptSecret(ctx context.Context, lines *bufio.Scanner, question string) (string, error) {
 	if inv.InTerminal && inv.ReadSecret != nil {
-		fmt.Fprintf(inv.Err, "%s: ", question)
-		secret, err := inv.ReadSecret(ctx)
-		fmt.Fprintln(inv.Err)
-		return secret, err
+		return inv.askSecret(ctx, question)
 	}
 	if !lines.Scan() {
 		return "", usagef("standard input has no line for: %s", question)

@@ -32,6 +32,10 @@ func (o *Operation) validate(in reflect.Value, present []bool) error {
 	return nil
 }
 
+// Validate checks a value of the field in the input of an operation, as if the client sent
+// the field. The error is a VALIDATION fault.
+func (f Field) Validate(v reflect.Value) error { return f.validate(v, true) }
+
 // validate checks a value against the tags of its field. present reports whether the
 // client sent it, which a zero value does not show.
 func (f Field) validate(v reflect.Value, present bool) error {
