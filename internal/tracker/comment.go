@@ -14,15 +14,19 @@ import (
 	"parapet/internal/uid"
 )
 
-// listComments returns a page of comments on a task or an issue, oldest first. The
-// cursor contains the creation time and id of the last comment. If the page is
-// empty, it checks whether the task or issue exists and the caller may read its
-// comments.
+// listComments returns a page of comments on a task or an issue, oldest or newest first.
+// The cursor contains the creation time and id of the last comment, and belongs to one
+// order. If the page is empty, it checks whether the task or issue exists and the caller
+// may read its comments.
 func (s *Service) listComments(ctx context.Context, c *executor.Call, in *contract.ListCommentsIn, f authz.Filter) (*op.Page[contract.Comment], error) {
 	if err := requireTaskOrIssue(in.TaskID, in.IssueID); err != nil {
 		return nil, err
 	}
-	after, err := parseTimeCursor(in.Cursor, contract.ListComments.Name, c.Tenant)
+	list := contract.ListComments.Name
+	if in.Sort == contract.CommentsNewest {
+		list += " " + in.Sort
+	}
+	after, err := parseTimeCursor(in.Cursor, list, c.Tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +40,7 @@ func (s *Service) listComments(ctx context.Context, c *executor.Call, in *contra
 		if len(rows) > in.Limit {
 			rows = rows[:in.Limit]
 			last := rows[len(rows)-1]
-			page.NextCursor = op.NewCursor(contract.ListComments.Name, c.Tenant, op.CursorTime(last.CreatedAt), string(last.ID))
+			page.NextCursor = op.NewCursor(list, c.Tenant, op.CursorTime(last.CreatedAt), string(last.ID))
 		}
 		for i := range rows {
 			page.Items = append(page.Items, *rows[i].toComment())
@@ -64,10 +68,14 @@ WHERE m.tenant_id = `, tenant, ` AND `).filter(f)
 	} else {
 		st.add(` AND m.issue_id = `, st.arg(in.IssueID))
 	}
-	if after != nil {
-		st.add(` AND (m.created_at, m.id) > (`, st.arg(after.at), `::timestamptz, `, st.arg(after.id), `::uuid)`)
+	comparison, direction := `>`, ``
+	if in.Sort == contract.CommentsNewest {
+		comparison, direction = `<`, ` DESC`
 	}
-	return st.add(` ORDER BY m.created_at, m.id LIMIT `, strconv.Itoa(in.Limit+1))
+	if after != nil {
+		st.add(` AND (m.created_at, m.id) `, comparison, ` (`, st.arg(after.at), `::timestamptz, `, st.arg(after.id), `::uuid)`)
+	}
+	return st.add(` ORDER BY m.created_at`, direction, `, m.id`, direction, ` LIMIT `, strconv.Itoa(in.Limit+1))
 }
 
 // requireTaskOrIssue returns an error unless exactly one of the ids is set.

@@ -122,22 +122,33 @@ func TestListComments_PaginatesInOrder(t *testing.T) {
 		c := do[contract.Comment](w, w.manager, "create-comment", fields{"taskId": task.ID, "body": fmt.Sprint(i)})
 		want = append(want, string(c.ID))
 	}
-	for _, limit := range []int{1, 2, 9, 200} {
-		var got []string
-		in := fields{"taskId": task.ID, "limit": limit}
-		for {
-			page := do[op.Page[contract.Comment]](w, w.manager, "list-comments", in)
-			for _, c := range page.Items {
-				got = append(got, string(c.ID))
+	newest := slices.Clone(want)
+	slices.Reverse(newest)
+	for sort, want := range map[string][]string{"": want, "oldest": want, "newest": newest} {
+		for _, limit := range []int{1, 2, 9, 200} {
+			var got []string
+			in := fields{"taskId": task.ID, "limit": limit}
+			if sort != "" {
+				in["sort"] = sort
 			}
-			if page.NextCursor == "" {
-				break
+			for {
+				page := do[op.Page[contract.Comment]](w, w.manager, "list-comments", in)
+				for _, c := range page.Items {
+					got = append(got, string(c.ID))
+				}
+				if page.NextCursor == "" {
+					break
+				}
+				in["cursor"] = page.NextCursor
 			}
-			in["cursor"] = page.NextCursor
+			if !slices.Equal(got, want) {
+				t.Errorf("sort %q, limit %d: got %v, want %v", sort, limit, got, want)
+			}
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("limit %d: got %v, want %v", limit, got, want)
-		}
+	}
+	first := do[op.Page[contract.Comment]](w, w.manager, "list-comments", fields{"taskId": task.ID, "limit": 1})
+	if f := w.wantError(fault.CodeValidation, w.manager, "list-comments", fields{"taskId": task.ID, "sort": "newest", "cursor": first.NextCursor}); f.Field != "cursor" {
+		t.Errorf("cursor of the other order: got field %q, want cursor", f.Field)
 	}
 }
 

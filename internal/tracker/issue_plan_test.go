@@ -70,11 +70,13 @@ func TestQueryPlans_IssuesCommentsTimeEntriesUseIndexes(t *testing.T) {
 		index string
 	}{{fields{"issueId": issue.ID}, "comments_by_issue"}, {fields{"taskId": task.ID}, "comments_by_task"}} {
 		do[contract.Comment](w, w.manager, "create-comment", merge(fields{"body": "x"}, c.in))
-		do[op.Page[contract.Comment]](w, member, "list-comments", c.in)
-		h := last("projects.comments m")
-		w.wantIndexed(fmt.Sprint("list-comments ", c.in), h)
-		if plan := w.explain(h, true); !strings.Contains(plan, c.index) {
-			t.Errorf("list-comments %v does not scan the index %s:\n%s", c.in, c.index, plan)
+		for _, sort := range []string{"oldest", "newest"} {
+			do[op.Page[contract.Comment]](w, member, "list-comments", merge(fields{"sort": sort}, c.in))
+			h := last("projects.comments m")
+			w.wantIndexed(fmt.Sprint("list-comments ", sort, c.in), h)
+			if plan := w.explain(h, true); !strings.Contains(plan, c.index) || strings.Contains(plan, "Sort") {
+				t.Errorf("list-comments %v, %s first, does not scan the index %s in its order:\n%s", c.in, sort, c.index, plan)
+			}
 		}
 	}
 	entries := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", fields{})

@@ -30,19 +30,26 @@ type Comment struct {
 	UpdatedAt time.Time     `json:"updatedAt" doc:"When the comment last changed."`
 }
 
+// The orders of comments.
+const (
+	CommentsOldest = "oldest"
+	CommentsNewest = "newest"
+)
+
 // ListCommentsIn is the input of ListComments.
 type ListCommentsIn struct {
 	TaskID  op.UUID `query:"taskId" format:"uuid" doc:"The task whose comments to list. Give either taskId or issueId."`
 	IssueID op.UUID `query:"issueId" format:"uuid" doc:"The issue whose comments to list. Give either taskId or issueId."`
+	Sort    string  `query:"sort" enum:"oldest|newest" doc:"The order: oldest or newest first. Default: oldest."`
 	Limit   int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"The maximum number of comments to return."`
 	Cursor  string  `query:"cursor" doc:"The nextCursor of the previous page."`
 }
 
-// ListComments lists the comments on a task or an issue, oldest first.
+// ListComments lists the comments on a task or an issue, oldest first by default.
 var ListComments = op.New[ListCommentsIn, op.Page[Comment]](op.Spec{
 	Name: "list-comments", Module: Module, Method: "GET", Path: "/api/comments", Permission: PermCommentsRead, Effect: op.Read,
 	Summary:     "List the comments on a task or an issue.",
-	Description: "Requires exactly one of taskId and issueId. Oldest first.",
+	Description: "Requires exactly one of taskId and issueId. Oldest first, or in the order sort.",
 })
 
 // CreateCommentIn is the input of CreateComment.
