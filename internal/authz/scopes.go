@@ -37,6 +37,13 @@ func (s *Subject) Scopes(permission string) Scopes {
 	return Scopes{Tenant: boolean(g, "tenant"), Organisations: stringsAt(g, "organisations"), Projects: stringsAt(g, "projects")}
 }
 
+// IsLimitedToProjects reports whether the caveats of the credential limit the subject to
+// certain projects, or to nothing.
+func (s *Subject) IsLimitedToProjects() bool {
+	o, ok := s.term.Value.(ast.Object)
+	return !ok || !boolean(o, "all_projects")
+}
+
 // DelegatedPermissions returns the names of the permissions that the subject holds by
 // delegation, sorted. A permission held as .own has that suffix. It is for display only;
 // decisions come from Decide.

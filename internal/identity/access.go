@@ -73,7 +73,15 @@ func hideDelegations(permissions []contract.AccessPermission) {
 func decideAccess(ctx context.Context, c *executor.Call, user authz.Resource) (showsDelegations bool, err error) {
 	if user.ID == string(c.Actor.UserID) {
 		v, err := c.Evaluate(ctx, authz.AuthenticatedAccess{Actor: c.Actor.Subject, Effect: authz.Read, Module: contract.Module})
-		return true, accountFault(v, err)
+		if err := accountFault(v, err); err != nil {
+			return false, err
+		}
+		// As for the records of other users, which belong to no project.
+		if c.Actor.Subject.IsLimitedToProjects() {
+			return false, fault.ForbiddenBecause("This key is limited to a project, and get-access shows the access in the whole tenant. " +
+				"Use permissions (GET /api/auth/permissions), or a credential without this limit.")
+		}
+		return true, nil
 	}
 	if err := c.Decide(ctx, contract.GetAccess.Permission, user); err != nil {
 		return false, err

@@ -189,3 +189,24 @@ func TestDelegatedOrigins_IntersectScopes(t *testing.T) {
 		}
 	}
 }
+
+// A key that is limited to a project must not show what its owner may do elsewhere.
+func TestGetAccess_KeyLimitedToProjectIsDenied(t *testing.T) {
+	t.Parallel()
+	r := newFixture(t, fixtureOptions{})
+	session, admin := r.login("admin@acme.example"), r.acme.people["admin"]
+	of := func(token string, user op.UUID) request {
+		return request{token: token, path: map[string]string{"userId": string(user)}}
+	}
+	limit := "project:" + string(uid.New())
+	for _, caveats := range [][]string{{limit}, {limit, "read-only"}, {limit, "module:identity"}} {
+		key := r.issueKeyWithCaveats(session, caveats)
+		r.wantFault("get-access", of(key, admin), fault.CodeForbidden, "limited to a project")
+		r.wantFault("get-access", of(key, r.acme.people["member"]), fault.CodeForbidden, "project")
+	}
+	for _, caveats := range [][]string{nil, {"read-only"}, {"module:identity"}} {
+		if got := r.access(r.issueKeyWithCaveats(session, caveats), admin); len(got.Permissions) == 0 {
+			t.Errorf("caveats %v: got no permissions, want those of the owner", caveats)
+		}
+	}
+}
