@@ -64,7 +64,8 @@ func TestQueryPlans_QueuesUseIndexes(t *testing.T) {
 	// The tasks of all projects.
 	for index, in := range map[string]fields{
 		"tasks_by_update": {}, "tasks_by_update on": {"label": "red"}, "tasks_by_urgency": {"ready": true}, "tasks_by_urgency on": {"review": true},
-		"tasks_open_by_due": {"open": true, "sort": "due"},
+		"tasks_by_due": {"sort": "due"}, "tasks_by_due on": {"open": true, "sort": "due"},
+		"tasks_by_urgency on tasks t": {"sort": "priority"}, "using tasks_by_urgency": {"open": true, "sort": "priority"},
 	} {
 		wantIndexScan(fmt.Sprint("search-tasks ", in), "projects.tasks t", index, merge(fields{"limit": 50}, in), "search-tasks")
 	}

@@ -138,6 +138,7 @@ func readTaskPage(ctx context.Context, c *executor.Call, st *statement, order *t
 		// The lateral subquery selects the right rows, but SQL does not guarantee their order.
 		slices.SortFunc(page.Items, order.compare)
 	}
+	page.Items = page.Items[:min(len(page.Items), limit+1)]
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,9 @@ type taskOrder struct {
 	// how many tasks are ready. With a known limit, it would read and sort all of them; with
 	// an unknown limit, it expects to need a tenth of the rows and scans the index in order.
 	hideLimit bool
+	// byCategory reads a page of each status category and sorts these pages in Go, because the
+	// indexes of the order start with the category.
+	byCategory bool
 }
 
 // sortKey is a column that orders tasks, with its text in a cursor and its comparison in Go.

@@ -44,11 +44,19 @@ func (q *taskQuery) validate() error {
 // statement returns the statement for a page of the query in the given order.
 func (q *taskQuery) statement(c *executor.Call, f, epics authz.Filter, order *taskOrder, cursor []string) *statement {
 	st := &statement{}
+	if order.byCategory {
+		st.add(`
+SELECT page.* FROM unnest(`, st.arg(q.categories()), `::text[]) c(category), LATERAL (`)
+	}
 	b := q.begin(st, c, epics, ``)
 	st.add(`
 FROM projects.tasks t`)
 	b.addConditions(f)
-	if (q.ready || q.review) && q.priority != "" {
+	if order.byCategory {
+		st.add(` AND t.status_category = c.category`)
+		b.addDueOrder()
+	}
+	if (q.ready || q.review || order.byCategory) && q.priority != "" {
 		// The index contains priority_rank, not priority.
 		st.add(` AND t.priority_rank = `, st.arg(priorityRank(q.priority)), `::smallint`)
 	}
@@ -57,7 +65,33 @@ FROM projects.tasks t`)
 	}
 	b.addFilters(c)
 	b.end(order.columns(), order.limitSQL(q.limit+1))
+	if order.byCategory {
+		st.add(`) page`)
+	}
 	return st
+}
+
+// categories returns the status categories of the tasks that the query selects.
+func (q *taskQuery) categories() []string {
+	switch {
+	case q.category != "":
+		return []string{q.category}
+	case q.open:
+		return []string{contract.CategoryTodo, contract.CategoryInProgress, contract.CategoryReview}
+	default:
+		return statusCategories()
+	}
+}
+
+// addDueOrder adds the conditions on the due date for the column due_order, which the
+// indexes contain. Without them, a scan in this order would not start or end at these dates.
+func (b *taskStatement) addDueOrder() {
+	if b.q.dueAfter != "" {
+		b.add(` AND t.due_order >= `, b.arg(string(b.q.dueAfter)), `::text::date`)
+	}
+	if b.q.dueBefore != "" {
+		b.add(` AND t.due_order <= `, b.arg(string(b.q.dueBefore)), `::text::date`)
+	}
 }
 
 // taskStatement builds the statement of a task query. tenant and project are the
@@ -168,11 +202,17 @@ func (q *taskQuery) order() *taskOrder {
 	case q.review:
 		return orderByUrgency(name+" review", true)
 	}
+	// A search reads the tasks that it finds, and the tasks of a project are few enough to sort.
+	byCategory := q.project == "" && q.search == ""
 	switch q.sort {
 	case contract.SortPriority:
-		return orderByUrgency(name+" priority", false)
+		o := orderByUrgency(name+" priority", false)
+		o.byCategory = byCategory
+		return o
 	case contract.SortDue:
-		return orderByDue(name + " due")
+		o := orderByDue(name + " due")
+		o.byCategory = byCategory
+		return o
 	case contract.SortUpdated:
 		return orderByUpdate(name + " updated")
 	}
