@@ -110,7 +110,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 		return nil, err
 	}
 	a.api, err = httpapi.New(httpapi.Config{
-		Operations: a.operations, Auth: a.checker, Ready: a.checkReady, TrustedProxies: cfg.Proxies,
+		Operations: a.operations, Off: offRoutes(cfg.Modules), Auth: a.checker, Ready: a.checkReady, TrustedProxies: cfg.Proxies,
 		Registry: a.registry, Log: log, Version: version, Documents: docs.FS, Tracer: a.tracer,
 	})
 	if err != nil {
@@ -158,6 +158,18 @@ func (a *App) newChecker(tokens *token.Keyring) error {
 	return err
 }
 
+// offRoutes returns the routes of the modules that this process does not serve.
+func offRoutes(modules []string) []httpapi.OffRoute {
+	var off []httpapi.OffRoute
+	for _, o := range slices.Concat(contractidentity.Operations(), contracttracker.Operations()) {
+		if !slices.Contains(modules, o.Module) {
+			message := fmt.Sprintf("The module %s is off on this server. The operator turns it on with PT_MODULES.", o.Module)
+			off = append(off, httpapi.OffRoute{Method: o.Method, Path: o.Path, Message: message})
+		}
+	}
+	return off
+}
+
 // buildModules builds the modules that this process serves and returns their operations. The
 // identity module is always built, because the others use its directory.
 func (a *App) buildModules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, error) {
@@ -177,7 +189,7 @@ func (a *App) buildModules(ctx context.Context, tokens *token.Keyring) ([]op.Bou
 		// The tenant of a login is not known yet, so all logins share one account.
 		Auth:     a.pools.byRole[postgres.RoleAuth].ChargedTo("login"),
 		Executor: a.newExecutor(contractidentity.Module, a.pools.byRole[postgres.RoleIdentity], nil, names), Policies: a.engine, Tokens: tokens, Passwords: hasher,
-		Log: a.log, AuthProvider: a.cfg.AuthProvider, AgentTenants: a.cfg.AgentTenants,
+		Log: a.log, AuthProvider: a.cfg.AuthProvider, AgentTenants: a.cfg.AgentTenants, DecisionLogOff: a.cfg.DecisionLog == "off",
 		Keys: authz.KeySettings{
 			MaxAdminDays: intOrZero(a.cfg.AdminTTLDays), MaxUserDays: intOrZero(a.cfg.UserTTLDays), MaxActivePersonal: a.cfg.MaxPersonalKeys,
 		},

@@ -25,6 +25,9 @@ type Cron struct {
 // routes do not exist.
 func (a *API) MountCron(secret string, routes ...Cron) {
 	if secret == "" {
+		for _, r := range routes {
+			a.off = append(a.off, OffRoute{Method: http.MethodGet, Path: r.Path, Message: "The cron route is off on this server. The operator turns it on with CRON_SECRET."})
+		}
 		return
 	}
 	want := sha256.Sum256([]byte(secret))

@@ -19,7 +19,7 @@ func TestMountCron_RequiresTheSecret(t *testing.T) {
 	ran := 0
 	serve := func(secret string, headers ...string) *httptest.ResponseRecorder {
 		t.Helper()
-		a, err := New(Config{Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+		a, err := New(Config{Auth: fakeAuthenticator{}, Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

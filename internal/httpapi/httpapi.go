@@ -38,7 +38,9 @@ type Authenticator interface {
 // Config configures an API.
 type Config struct {
 	Operations []op.Bound
-	Auth       Authenticator
+	// Off are the routes that settings turn off.
+	Off  []OffRoute
+	Auth Authenticator
 	// Ready returns nil if requests can be served, or else the reason.
 	Ready func(ctx context.Context) error
 	// TrustedProxies are the peers whose X-Forwarded-For and X-Forwarded-Proto headers are
@@ -59,13 +61,15 @@ type API struct {
 	cfg     Config
 	engine  *gin.Engine
 	metrics *metrics
+	// off are the routes that settings turn off.
+	off []OffRoute
 }
 
 // New mounts the operations. It returns an error if two of them have the same route or
 // name.
 func New(cfg Config) (*API, error) {
 	gin.SetMode(gin.ReleaseMode)
-	a := &API{cfg: cfg, engine: gin.New(), metrics: newMetrics(cfg.Registry)}
+	a := &API{cfg: cfg, engine: gin.New(), metrics: newMetrics(cfg.Registry), off: cfg.Off}
 	e := a.engine
 	e.HandleMethodNotAllowed = true
 	e.RedirectTrailingSlash = false
@@ -84,9 +88,6 @@ func New(cfg Config) (*API, error) {
 	}
 	return a, nil
 }
-
-// noRoute answers a request for a path that no route has.
-func (a *API) noRoute(c *gin.Context) { a.writeError(c, fault.NotFound("route")) }
 
 func (a *API) mount() error {
 	names := map[string]bool{}

@@ -22,7 +22,7 @@ func (s *Service) recordOperations() []op.Bound {
 	return []op.Bound{
 		executor.List(s.executor, contract.ListAuditEntries, auditColumns, listAuditEntries),
 		executor.Handle(s.executor, contract.ListDecisions, executor.Handler[contract.ListDecisionsIn, op.Page[contract.DecisionEntry], struct{}]{
-			Load: loadDecisionLog[contract.ListDecisionsIn], Do: listDecisions,
+			Load: loadDecisionLog[contract.ListDecisionsIn], Do: s.listDecisions,
 		}),
 		executor.Handle(s.executor, contract.GetDecision, executor.Handler[contract.DecisionIn, contract.Decision, struct{}]{
 			Load: loadDecisionLog[contract.DecisionIn], Do: s.getDecision,

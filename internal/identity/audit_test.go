@@ -236,6 +236,21 @@ VALUES ($1, $2, now(), $3, 'access', 'task.update', 'tracker', true, '{"n":1}', 
 	}
 }
 
+// With the log off, an empty list would mean that nothing was decided.
+func TestListDecisions_NamesTheSettingWhenTheLogIsOff(t *testing.T) {
+	t.Parallel()
+	r := newFixture(t, fixtureOptions{decisionLogOff: true})
+	admin := r.login("admin@acme.example")
+	r.wantFault("list-decisions", request{token: admin}, fault.CodeConflict, "PT_DECISION_LOG")
+	r.wantFault("list-decisions", request{token: r.login("member@acme.example")}, fault.CodeForbidden, "decision_log.read")
+	r.exec(`INSERT INTO audit.decisions
+(tenant_id, id, decided_at, actor_id, rule, permission, module, allow, input, hidden, reasons, revision, request_id)
+VALUES ($1, $2, now(), $3, 'access', 'task.update', 'tracker', false, '{"n":1}', false, '{permission_missing}', 'r', 'q')`, r.acme.id, uid.New(), uid.New())
+	if page := must[op.Page[contract.DecisionEntry]](r, "list-decisions", request{token: admin}); len(page.Items) != 1 {
+		t.Errorf("records from before: got %+v, want one", page)
+	}
+}
+
 func TestListDecisions_FiltersAndRequiresTenantScope(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})

@@ -21,7 +21,7 @@ func loadDecisionLog[In any](_ context.Context, c *executor.Call, _ *In) (struct
 	return struct{}{}, tenantResource(c, "decision log"), nil
 }
 
-func listDecisions(ctx context.Context, c *executor.Call, in *contract.ListDecisionsIn, _ struct{}) (*op.Page[contract.DecisionEntry], error) {
+func (s *Service) listDecisions(ctx context.Context, c *executor.Call, in *contract.ListDecisionsIn, _ struct{}) (*op.Page[contract.DecisionEntry], error) {
 	readable, err := c.Filter(ctx, contract.ListDecisions.Permission, decisionlog.Columns())
 	if err != nil {
 		return nil, err
@@ -40,6 +40,11 @@ func listDecisions(ctx context.Context, c *executor.Call, in *contract.ListDecis
 	}, in.Cursor, in.Limit)
 	if err != nil {
 		return nil, err
+	}
+	if len(lines) == 0 && in.Cursor == "" && s.deps.DecisionLogOff {
+		// The filter matches no old record, and there are no new ones. An empty list would mean
+		// that nothing was decided.
+		return nil, fault.Conflict("The decision log is off on this server. The operator turns it on with PT_DECISION_LOG.")
 	}
 	page := &op.Page[contract.DecisionEntry]{Items: make([]contract.DecisionEntry, len(lines)), NextCursor: next}
 	for i := range lines {

@@ -94,6 +94,8 @@ type fixtureOptions struct {
 	withoutMail bool
 	// tracer, if set, sees the statements of the module, and inputs accept names.
 	tracer pgx.QueryTracer
+	// decisionLogOff turns the decision log off.
+	decisionLogOff bool
 }
 
 func newFixture(t *testing.T, o fixtureOptions) *fixture {
@@ -136,7 +138,7 @@ func (r *fixture) startService(o fixtureOptions) {
 	}
 	r.service, err = identity.New(identity.Deps{
 		Pool: r.module, Auth: r.auth, Policies: r.engine, Tokens: r.tokens, Passwords: r.passwords, Clock: r.clock, AuthProvider: "local",
-		Keys: o.keys, Throttle: o.throttle, Delegations: tracker.ReceivedDelegations{Pool: r.tracker}, Mail: sender, PublicURL: "https://parapet.example",
+		Keys: o.keys, Throttle: o.throttle, DecisionLogOff: o.decisionLogOff, Delegations: tracker.ReceivedDelegations{Pool: r.tracker}, Mail: sender, PublicURL: "https://parapet.example",
 		Operations: func() []op.Bound { return r.service.Operations() },
 		Executor:   executor.New(module),
 	})

@@ -59,6 +59,8 @@ type Deps struct {
 	// AgentTenants are the tenants whose agents can be assigned work
 	// (AGENT_EXECUTION_TENANT_ALLOWLIST).
 	AgentTenants []op.UUID
+	// DecisionLogOff means that decisions are not recorded (PT_DECISION_LOG).
+	DecisionLogOff bool
 	// Throttle limits failed logins; the zero value means DefaultThrottle.
 	Throttle Throttle
 	// Delegations reads the delegations that an account received.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,8 +82,13 @@ func TestPool_WhenFull_ReturnsUnavailableAfterTheWait(t *testing.T) {
 	started := time.Now()
 	_, err = pool.Read("", nil).Exec(t.Context(), `SELECT 1`)
 	took := time.Since(started)
-	if f := fault.From(err); f == nil || f.Code != fault.CodeUnavailable || f.RetryAfter <= 0 {
-		t.Errorf("Exec on a full pool: got %v, want UNAVAILABLE with RetryAfter", err)
+	f := fault.From(err)
+	if f == nil || f.Code != fault.CodeUnavailable || f.RetryAfter <= 0 {
+		t.Fatalf("Exec on a full pool: got %v, want UNAVAILABLE with RetryAfter", err)
+	}
+	// The log names the setting, and the response does not: the caller can be a stranger.
+	if !strings.Contains(err.Error(), "PT_POOL_CONNS") || strings.Contains(f.Message, "PT_") {
+		t.Errorf("Exec on a full pool: got %v with the message %q, want PT_POOL_CONNS only in the error", err, f.Message)
 	}
 	if took < 1500*time.Millisecond {
 		t.Errorf("Exec on a full pool returned after %s, want 2s", took)
@@ -90,6 +96,22 @@ func TestPool_WhenFull_ReturnsUnavailableAfterTheWait(t *testing.T) {
 	tx.Rollback()
 	if _, err = pool.Read("", nil).Exec(t.Context(), `SELECT 1`); err != nil {
 		t.Errorf("Exec after a connection was released: %v", err)
+	}
+}
+
+// Work in a tenant is done for an authenticated caller.
+func TestPool_WhenFull_NamesTheSettingInATenant(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	pool := db.PoolWith(t, postgres.Config{URL: db.RoleURL(postgres.RoleWiki), MaxConns: 1, AcquireTimeout: 500 * time.Millisecond})
+	tx, err := pool.Begin(t.Context(), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	_, err = pool.Read("018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f", nil).Exec(t.Context(), `SELECT 1`)
+	if f := fault.From(err); f == nil || f.Code != fault.CodeUnavailable || !strings.Contains(f.Message, "PT_POOL_CONNS") {
+		t.Errorf("got %v, want UNAVAILABLE with a message that names PT_POOL_CONNS", err)
 	}
 }
 

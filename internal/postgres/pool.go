@@ -196,7 +196,7 @@ func (p *Pool) acquire(ctx context.Context, tenant string, lane admission.Lane) 
 		f.Message = "Too many requests of this organisation are running or waiting (PT_TENANT_CONNS, PT_TENANT_QUEUE). Try again shortly."
 		return nil, f
 	case errors.Is(err, admission.ErrTimeout):
-		return nil, fault.Unavailable(fmt.Errorf("postgres: no connection in the %s lane: %w", lane, err))
+		return nil, poolFullError(tenant != p.account, fmt.Errorf("no connection in the %s lane: %w", lane, err))
 	case err != nil:
 		return nil, MapError(err)
 	}
@@ -208,7 +208,18 @@ func (p *Pool) acquire(ctx context.Context, tenant string, lane admission.Lane) 
 	if ctx.Err() != nil {
 		return nil, MapError(ctx.Err())
 	}
-	return nil, fault.Unavailable(fmt.Errorf("postgres: no connection within %s: %w", p.wait, err))
+	return nil, poolFullError(tenant != p.account, fmt.Errorf("no connection within %s: %w", p.wait, err))
+}
+
+// poolFullError returns the error for a request that got no connection in time. The log names
+// the setting. The response names it only for work in a tenant, which is done for an
+// authenticated caller.
+func poolFullError(inTenant bool, cause error) error {
+	f := fault.Unavailable(fmt.Errorf("postgres: all connections are in use (PT_POOL_CONNS): %w", cause))
+	if inTenant {
+		f.Message = "All database connections of the server are in use (PT_POOL_CONNS). Try again shortly."
+	}
+	return f
 }
 
 // Query runs a statement in no tenant, for roles whose row-level security policies
