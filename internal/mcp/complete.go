@@ -16,7 +16,7 @@ const maxCompletions = 100
 // prefixes of projects and keys of tasks that the caller may read. Other arguments have no
 // values. If the service rejects the lookup, there are none either.
 func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
-	if !s.hasArgument(req.Params.Ref, req.Params.Argument.Name) {
+	if !s.hasArgument(req.Params.Ref, req.Params.Argument.Name) || !s.hasTools("list_projects", "list_tasks") {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown prompt, resource template or argument"}
 	}
 	ctx, cancel := withRequestContext(ctx)

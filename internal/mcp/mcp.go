@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -48,6 +49,8 @@ type Server struct {
 	tools   map[string]*tool
 	prompts map[string]prompt
 	sdk     *sdk.Server
+	// log may be nil.
+	log *slog.Logger
 }
 
 // instructions are the server instructions that a client passes to its model.
@@ -59,7 +62,7 @@ const instructions = "Parapet is a work tracker. Projects contain tasks, issues 
 // New returns a server with a tool for each operation that may be exposed. It returns an
 // error if two operations have the same tool name.
 func New(operations []*op.Operation, version string, log *slog.Logger) (*Server, error) {
-	s := &Server{tools: map[string]*tool{}, prompts: map[string]prompt{}}
+	s := &Server{tools: map[string]*tool{}, prompts: map[string]prompt{}, log: log}
 	server := &sdk.Implementation{Name: "parapet", Title: "Parapet", Version: version}
 	s.sdk = sdk.NewServer(server, &sdk.ServerOptions{
 		Instructions: instructions, Logger: log,
@@ -94,7 +97,7 @@ func New(operations []*op.Operation, version string, log *slog.Logger) (*Server,
 	}
 	s.addResources()
 	s.addPrompts()
-	s.sdk.AddReceivingMiddleware(s.filter)
+	s.sdk.AddReceivingMiddleware(s.recover, s.filter)
 	return s, nil
 }
 
@@ -145,6 +148,28 @@ var methods = []string{
 	"initialize", "server/discover", "ping", "tools/list", "tools/call", "prompts/list", "prompts/get",
 	"resources/list", "resources/templates/list", "resources/read", "completion/complete", "subscriptions/listen",
 	"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed",
+}
+
+// recover is a middleware that turns a panic into an error. The library runs handlers in
+// goroutines of its own, where a panic would end the process.
+func (s *Server) recover(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				if s.log != nil {
+					s.log.ErrorContext(ctx, "mcp: panic", slog.String("method", method), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+				}
+				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "Something went wrong on the server."}
+			}
+		}()
+		return next(ctx, method, req)
+	}
+}
+
+// hasTools reports whether the server has all of these tools. A server without the module
+// tracker has none of its tools.
+func (s *Server) hasTools(names ...string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return s.tools[name] == nil })
 }
 
 // filter is a middleware that hides the tools and prompts that the client's view and

@@ -79,9 +79,12 @@ func prompts() []prompt {
 // maxPromptArgument is the maximum length of an argument in characters: that of a question.
 const maxPromptArgument = 4000
 
-// addPrompts adds the prompts to the server.
+// addPrompts adds the prompts whose tools the server has.
 func (s *Server) addPrompts() {
 	for _, p := range prompts() {
+		if !s.hasTools(p.tools...) {
+			continue
+		}
 		s.prompts[p.name] = p
 		s.sdk.AddPrompt(&sdk.Prompt{Name: p.name, Title: p.title, Description: p.description, Arguments: p.arguments},
 			func(ctx context.Context, req *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {

@@ -48,9 +48,12 @@ const (
 	maxResources = 100
 )
 
-// addResources adds the resource templates to the server.
+// addResources adds the templates of the resources whose tool the server has.
 func (s *Server) addResources() {
 	for _, r := range resources() {
+		if !s.hasTools(r.tool) {
+			continue
+		}
 		s.sdk.AddResourceTemplate(&sdk.ResourceTemplate{
 			Name: r.name, Title: r.title, Description: r.description, MIMEType: markdownType, URITemplate: r.uriTemplate(),
 		}, func(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
@@ -128,6 +131,9 @@ func (s *Server) listProjects(ctx context.Context, cursor string, res *sdk.ListR
 	ctx, cancel := withRequestContext(ctx)
 	defer cancel()
 	project := resources()[0]
+	if !s.hasTools("list_projects") {
+		return nil
+	}
 	page, f := s.fetch(ctx, "list_projects", map[string]any{"limit": maxResources, "cursor": cursor})
 	switch {
 	case f != nil && (f.Code == fault.CodeForbidden || f.Code == fault.CodeNotFound):

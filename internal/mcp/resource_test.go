@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parapet/internal/client"
+	"parapet/internal/contract/identity"
 	"parapet/internal/fault"
 	"parapet/internal/op"
 )
@@ -149,6 +150,51 @@ func TestResources_ListFailsWithoutAccess(t *testing.T) {
 		var e *jsonrpc.Error
 		if !errors.As(err, &e) || e.Code != jsonrpc.CodeInvalidParams || e.Message != tc.want {
 			t.Errorf("%v: got %v, want %s", tc.err, err, tc.want)
+		}
+	}
+}
+
+// A server without the module tracker has no resources and no prompts.
+func TestServer_WithoutTracker(t *testing.T) {
+	t.Parallel()
+	s, err := New(identity.Operations(), "test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fake{}
+	c := connect(t, s, f, View{}, nil, "")
+	if res, err := c.ListResources(t.Context(), nil); err != nil || len(res.Resources) > 0 {
+		t.Errorf("resources: got %+v, %v, want none", res, err)
+	}
+	if res, err := c.ListResourceTemplates(t.Context(), nil); err != nil || len(res.ResourceTemplates) > 0 {
+		t.Errorf("resource templates: got %+v, %v, want none", res, err)
+	}
+	if names := promptNames(t, c); len(names) > 0 {
+		t.Errorf("prompts: got %v, want none", names)
+	}
+	_, err = c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "parapet://tasks/HW-1"})
+	var e *jsonrpc.Error
+	if !errors.As(err, &e) || e.Message != "Resource not found" {
+		t.Errorf("a task: got %v, want Resource not found", err)
+	}
+	template := &sdk.CompleteReference{Type: "ref/resource", URI: "parapet://projects/{project}"}
+	if _, err := c.Complete(t.Context(), &sdk.CompleteParams{Ref: template, Argument: sdk.CompleteParamsArgument{Name: "project", Value: "H"}}); err == nil {
+		t.Error("completion: got no error for a template that the server does not have")
+	}
+	if f.count() > 0 {
+		t.Errorf("got %d requests, want none", f.count())
+	}
+}
+
+func TestServer_SurvivesPanic(t *testing.T) {
+	t.Parallel()
+	f := &fake{answer: func(client.Request) (string, error) { panic("broken") }}
+	c := connect(t, newServer(t), f, View{}, nil, "")
+	for range 2 {
+		_, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "get_task", Arguments: map[string]any{"task": "HW-1"}})
+		var e *jsonrpc.Error
+		if !errors.As(err, &e) || e.Code != jsonrpc.CodeInternalError || strings.Contains(e.Message, "broken") {
+			t.Errorf("got %v, want an internal error", err)
 		}
 	}
 }
