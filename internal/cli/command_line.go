@@ -132,8 +132,8 @@ func (inv *invocation) pathOf(cmd *cobra.Command) string {
 	return path
 }
 
-// completeCommandLine sets the flag that the only argument stands for, prompts for what is
-// missing if there is a terminal, and reports required flags that are still missing.
+// completeCommandLine sets the flag whose value was given as the only argument, prompts for
+// missing values if there is a terminal, and reports required flags that are still missing.
 func (k *call) completeCommandLine(cmd *cobra.Command, args []string) error {
 	if k.subject != "" && len(args) == 1 {
 		f := cmd.Flags().Lookup(k.subject)

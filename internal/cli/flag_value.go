@@ -78,7 +78,7 @@ func (f *fieldValue) Set(text string) error {
 	v := f.v
 	defer func() { f.isSet = true }()
 	if v.Kind() == reflect.Struct {
-		// Every struct field of an input is an op.Opt.
+		// Inputs have no fields with struct types except op.Opt.
 		clears := text == "" && f.field.MinLength == nil && f.field.Enum == nil
 		v.FieldByName("Set").SetBool(true)
 		v.FieldByName("Null").SetBool(clears)

@@ -318,12 +318,12 @@ var flexMembers = []string{
 	"title", "name", "question", "body", "text", "summary", "note", "reason", "label", "task.title", "displayName", "description", "permissions", "options", "record",
 }
 
-// column is a column of a table.
+// column is a column of a table of records.
 type column struct {
 	member, label string
 	// optional columns are omitted if no row has a value.
 	optional bool
-	// drop is the order in which columns are left out of a narrow table; see markdown.Column.
+	// drop is Drop of markdown.Column.
 	drop int
 }
 

@@ -57,7 +57,7 @@ the whole tenant and user.read, and you must be able to see the record.`,
 			if err != nil {
 				return err
 			}
-			origins := inv.explanationOrigins(ctx, c, e)
+			origins := inv.findOrigins(ctx, c, e)
 			err = inv.show(ctx, view{data: e, markdown: func(d *markdown.Doc) {
 				writeExplanation(d, e, in.Record, origins.names)
 				if in.UserID != "" && origins.isNewRole {
@@ -129,10 +129,10 @@ type explanationOrigins struct {
 	isNewRole bool
 }
 
-// explanationOrigins returns which roles grant the permission of an allowed operation, or
+// findOrigins returns which roles grant the permission of an allowed operation, or
 // the delegation that allows it. It returns nothing if the caller may not read the access
 // of the user.
-func (inv *invocation) explanationOrigins(ctx context.Context, c *client.Client, e *identity.Explanation) (origins explanationOrigins) {
+func (inv *invocation) findOrigins(ctx context.Context, c *client.Client, e *identity.Explanation) (origins explanationOrigins) {
 	if !e.Allow || inv.wantsJSON() {
 		return origins
 	}

@@ -135,7 +135,7 @@ func TestGetAccess_OfAnotherUserNeedsPermissions(t *testing.T) {
 
 // A delegation gives its permissions only in the scopes in which the delegator holds them
 // now, not in those of the time when it was created.
-func TestGetAccess_DelegationIsLimitedToPresentScopesOfDelegator(t *testing.T) {
+func TestGetAccess_DelegationIsLimitedToCurrentScopesOfDelegator(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")

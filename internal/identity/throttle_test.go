@@ -39,8 +39,9 @@ func TestThrottle_RefillsOverTime(t *testing.T) {
 	}
 }
 
-// An attempt that the account's limit rejects does not count for the address, and vice versa.
-func TestThrottle_ConsumesFromBothOrNeither(t *testing.T) {
+// An attempt that the limit of the account rejects does not count for the address, and the
+// reverse.
+func TestThrottle_RejectedAttemptCountsForNeitherAccountNorAddress(t *testing.T) {
 	t.Parallel()
 	th := newThrottle(Throttle{Account: Limit{Burst: 1, Every: time.Hour}, Address: Limit{Burst: 2, Every: time.Hour}})
 	now := time.Unix(1_700_000_000, 0)

@@ -29,8 +29,8 @@ type Column struct {
 	// Flex marks the column that gets the space that is left, and is shortened if there is
 	// too little. At most one column has it.
 	Flex bool
-	// Drop is the rank in which columns are left out on a narrow terminal: the column with
-	// the highest rank first, and those with rank 0 never.
+	// Drop is when a narrow terminal omits the column: columns with higher numbers first. A
+	// column with 0 is always shown.
 	Drop int
 }
 

@@ -9,7 +9,7 @@ import (
 	"parapet/internal/cli/text"
 )
 
-func TestGrid_NarrowTerminalLeavesOutColumnsByRank(t *testing.T) {
+func TestGrid_NarrowTerminalOmitsColumnsWithHighestDropFirst(t *testing.T) {
 	t.Parallel()
 	columns := []Column{{Name: "Key"}, {Name: "Title", Flex: true}, {Name: "Type", Drop: 2}, {Name: "Status", Drop: 1}, {Name: "ID", Drop: 3}}
 	rows := [][]Cell{
