@@ -48,6 +48,7 @@ func TestExitCodes(t *testing.T) {
 		{name: "extra argument", args: []string{"list-projects", "A"}, code: ExitUsage, wantErr: `list-projects takes no arguments, got "A"; usage: pt list-projects`},
 		{name: "extra argument of auth login", args: []string{"auth", "login", "me"}, code: ExitUsage, wantErr: `login takes no arguments, got "me"; usage: pt auth login`},
 		{name: "unknown flag", args: []string{"list-projects", "--nope"}, code: ExitUsage, wantErr: "unknown flag --nope\nTry: pt list-projects --help"},
+		{name: "excluded word", args: []string{"search", "-foo"}, code: ExitUsage, wantErr: "unknown flag -foo; to search for tasks without a word, write -- first: pt search -- -foo"},
 		{name: "misspelled flag", args: []string{"list-projects", "--serach", "x"}, code: ExitUsage, wantErr: "unknown flag --serach; did you mean --search?"},
 		{name: "misspelled subcommand", args: []string{"auth", "logni"}, code: ExitUsage, wantErr: `unknown command "logni"; did you mean login?`},
 		{name: "noun as a command", args: []string{"tasks"}, code: ExitUsage, wantErr: "did you mean list-tasks?"},

@@ -72,6 +72,16 @@ func TestDailyCommands_SendRequest(t *testing.T) {
 	}
 }
 
+func TestInbox_SaysHowToAnswer(t *testing.T) {
+	t.Parallel()
+	for options, want := range map[string]string{`"F-1","J-2"`: "Answer: pt answer APOLLO-17 <option>", "": `Answer: pt answer APOLLO-17 "your text"`} {
+		s := serve(t, map[string]reply{"GET /api/inbox": okReply(`{"decisions":{"items":[{"taskKey":"APOLLO-17","question":"Which?","options":[` + options + `]}],"hasMore":false}}`)})
+		if got := invoke(t, s, environment{}, "inbox"); !strings.Contains(got.out, want) {
+			t.Errorf("options %s: got\n%s\nwant %s", options, got.out, want)
+		}
+	}
+}
+
 func dailyGoldens() goldenGroup {
 	return goldenGroup{
 		routes: map[string]reply{

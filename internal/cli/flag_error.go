@@ -18,6 +18,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	case cmd.HasSubCommands() && len(cmd.Flags().Args()) > 0:
 		// The flag belongs to a command that does not exist.
 		return noSuchCommand(cmd, cmd.Flags().Args())
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "" && cmd.Name() == "search":
+		word := "-" + unknown.GetSpecifiedShortnames()
+		return fmt.Errorf("unknown flag %s; to search for tasks without a word, write -- first: pt search -- %s", word, word)
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
 		return fmt.Errorf("unknown flag -%s", unknown.GetSpecifiedName())
 	case errors.As(err, &unknown):

@@ -53,7 +53,11 @@ func writeInbox(d *markdown.Doc, in *tracker.Inbox) {
 		d.Line(next)
 	}
 	if s := in.Decisions; s != nil && len(s.Items) > 0 {
-		section("Decisions to make", inboxDecisions(s.Items), s.HasMore, "Answer: pt answer "+s.Items[0].TaskKey+" <option>")
+		answer := "<option>"
+		if len(s.Items[0].Options) == 0 {
+			answer = `"your text"`
+		}
+		section("Decisions to make", inboxDecisions(s.Items), s.HasMore, "Answer: pt answer "+s.Items[0].TaskKey+" "+answer)
 	}
 	if s := in.Reviews; s != nil && len(s.Items) > 0 {
 		section("To review", s.Items, s.HasMore, "Read: pt get-task "+s.Items[0].Key)
