@@ -94,8 +94,13 @@ func newPT(t *testing.T, a *api, args []string) *exec.Cmd {
 
 func startTerminal(t *testing.T, a *api, args []string) *terminal {
 	t.Helper()
-	cmd := newPT(t, a, args)
-	f, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 80})
+	return startInTerminal(t, newPT(t, a, args), 40)
+}
+
+// startInTerminal starts a command in a terminal with a number of lines.
+func startInTerminal(t *testing.T, cmd *exec.Cmd, rows uint16) *terminal {
+	t.Helper()
+	f, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: rows, Cols: 80})
 	if err != nil {
 		t.Fatal(err)
 	}

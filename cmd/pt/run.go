@@ -26,7 +26,7 @@ type streams struct {
 
 // run executes the command line and returns the exit code. It returns when ctx ends, even
 // if a command waits for input.
-func run(ctx context.Context, args []string, getenv func(string) string, s streams) int {
+func run(ctx context.Context, args []string, getenv func(string) string, s streams, i *interrupts) int {
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = "" // without a directory, there is no default project
@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, s strea
 			InTerminal: isTerminal(s.in), OutTerminal: isTerminal(s.out), ErrTerminal: isTerminal(s.err),
 			Width: columns, Height: lines, ReadSecret: func(ctx context.Context, prompt string) (string, error) { return readSecret(ctx, s, prompt) },
 		},
-		Getenv: getenv, Version: version, Clock: clock.System{}, Zone: time.Local, Dir: dir,
+		Getenv: getenv, Version: version, Clock: clock.System{}, Zone: time.Local, Dir: dir, IgnoreInterrupt: i.ignore,
 	}
 	done := make(chan int, 1)
 	go func() { done <- p.Run(ctx, args) }()

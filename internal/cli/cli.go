@@ -50,6 +50,9 @@ type Program struct {
 	// Sleep waits between two requests of a command that repeats them. The default waits
 	// for the duration, or until ctx ends.
 	Sleep func(ctx context.Context, d time.Duration) error
+	// IgnoreInterrupt makes the program ignore Ctrl-C until restore is called, because a program
+	// that pt waits for handles it. It may be nil.
+	IgnoreInterrupt func() (restore func())
 	// Dir is the working directory. If it is empty, pt derives no default project from it.
 	Dir string
 }

@@ -14,7 +14,8 @@ import (
 // and leaves it there.
 const defaultPager = "less -FRX"
 
-// pagerGrace is how long a pager may take to end after pt was interrupted.
+// pagerGrace is how long a pager may take to end after pt got SIGTERM, and how long pt waits
+// for a reader of the text that survives the pager.
 const pagerGrace = 300 * time.Millisecond
 
 // pagerStart is the time in which a pager that ends with an error has shown nothing.
@@ -29,17 +30,23 @@ var pagerVariables = []string{"HOME", "LANG", "LC_ALL", "LC_CTYPE", "LESS", "LES
 func (inv *invocation) print(ctx context.Context, out string) error {
 	if inv.OutTerminal && inv.Height > 0 && !inv.flags.noPager && strings.Count(out, "\n") >= inv.Height {
 		words := strings.Fields(firstNonEmpty(inv.Getenv("PT_PAGER"), inv.Getenv("PAGER"), defaultPager))
-		if len(words) > 0 && words[0] != "cat" && inv.page(ctx, words, out) {
-			return nil
+		if len(words) > 0 && words[0] != "cat" {
+			if shown, err := inv.page(ctx, words, out); shown || err != nil {
+				return err
+			}
 		}
 	}
 	_, err := io.WriteString(inv.Out, out)
 	return err
 }
 
-// page shows a text in a pager and waits until the user leaves it. It returns false if the
-// pager could not be started or ended with an error at once.
-func (inv *invocation) page(ctx context.Context, words []string, out string) bool {
+// page shows a text in a pager and waits until the user leaves it. Ctrl-C is for the pager:
+// pt ignores it, because a pager may go on, and a pager that ends leaves the screen in order.
+// A pager that closes its input before the end has shown what the user wanted to see.
+//
+// page returns false if the pager could not be started or ended with an error at once. It
+// returns an error if pt was stopped.
+func (inv *invocation) page(ctx context.Context, words []string, out string) (shown bool, err error) {
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...) //nolint:gosec // the user chooses the pager
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(out), inv.Out, inv.Err
 	// A pager that gets SIGTERM restores the terminal.
@@ -51,14 +58,24 @@ func (inv *invocation) page(ctx context.Context, words []string, out string) boo
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
 	}
+	defer inv.ignoreInterrupt()()
 	started := inv.Clock.Now()
 	if cmd.Start() != nil {
-		return false
+		return false, nil
 	}
 	exit := (*exec.ExitError)(nil)
-	if !errors.As(cmd.Wait(), &exit) || ctx.Err() != nil {
-		return true
+	failed := errors.As(cmd.Wait(), &exit)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
 	}
 	// The exit code is -1 after a signal. A pager that the user has left may have any code.
-	return exit.ExitCode() < 0 || inv.Clock.Now().Sub(started) >= pagerStart
+	return !failed || exit.ExitCode() < 0 || inv.Clock.Now().Sub(started) >= pagerStart, nil
+}
+
+// ignoreInterrupt makes pt ignore Ctrl-C until the caller calls restore.
+func (inv *invocation) ignoreInterrupt() (restore func()) {
+	if inv.IgnoreInterrupt == nil {
+		return func() {}
+	}
+	return inv.IgnoreInterrupt()
 }

@@ -112,6 +112,18 @@ func TestOutput_PagerThatFailsAtOnceLosesNothing(t *testing.T) {
 	}
 }
 
+// The text is larger than the buffer of a pipe, so pt still writes when the pager ends.
+func TestOutput_PagerThatClosesItsInputEarlyIsSuccess(t *testing.T) {
+	t.Parallel()
+	body := `{` + taskSummary + `,"description":"` + strings.Repeat("many words ", 20_000) + `"}`
+	s := serve(t, map[string]reply{"GET /api/projects/" + apollo + "/tasks/APOLLO-17": okReply(body)})
+	w := environment{terminal: true, width: 80, height: 5, env: map[string]string{"NO_COLOR": "1", "PATH": os.Getenv("PATH"), "PT_PAGER": "sed -n 1{p;q;}"}}
+	got := invoke(t, s, w, "get-task", "APOLLO-17", "--json")
+	if got.code != ExitDone || got.err != "" || strings.Count(got.out, "\n") != 1 {
+		t.Errorf("got exit code %d, %d lines and the errors %q, want the first line", got.code, strings.Count(got.out, "\n"), got.err)
+	}
+}
+
 func TestGetTask_ShowsLatestComments(t *testing.T) {
 	t.Parallel()
 	var items []string
