@@ -79,7 +79,7 @@ func decideAccess(ctx context.Context, c *executor.Call, user authz.Resource) (s
 		// As for the records of other users, which belong to no project.
 		if c.Actor.Subject.IsLimitedToProjects() {
 			return false, fault.ForbiddenBecause("This key is limited to a project, and get-access shows the access in the whole tenant. " +
-				"Use permissions (GET /api/auth/permissions), or a credential without this limit.")
+				"Use the operation permissions, or a credential without this limit.")
 		}
 		return true, nil
 	}
