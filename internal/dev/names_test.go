@@ -125,4 +125,7 @@ func TestServer_AcceptsNames(t *testing.T) {
 			t.Errorf("list: got %+v, want the assignee with the address", page.Items)
 		}
 	})
+	t.Run("names stay within the scope of the credential", func(t *testing.T) {
+		namesStayInScope(&stage{Dev: s.Dev, t: t})
+	})
 }

@@ -82,7 +82,7 @@ func newNamesFixture(t *testing.T) *namesFixture {
 		Module: "tracker", Pool: pool, Engine: h.engine, Principals: h, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
 		Names: []executor.Names{{Pool: pool, Records: []executor.NamedRecords{{
 			Kind: op.KindProject, Permission: "projects.read", ID: "p.id", Key: "p.prefix", Name: "p.name", From: `projects.projects p WHERE p.tenant_id = $1`,
-			Columns:      authz.NewColumns(map[string]authz.Column{"resource.tenant": authz.UUID("p.tenant_id"), "resource.classification": authz.Text("p.classification")}),
+			Columns:      authz.NewColumns(map[string]authz.Column{"resource.tenant": authz.UUID("p.tenant_id"), "resource.project": authz.UUID("p.id"), "resource.classification": authz.Text("p.classification")}),
 			Match:        `p.prefix = upper($2) OR p.sort_name = lower($2)`,
 			PartialMatch: `position(lower($2) IN p.sort_name) > 0`,
 		}}}},
@@ -311,6 +311,53 @@ func TestExecutor_CachesNamesPerSubject(t *testing.T) {
 	}
 	if name := read(ctx); name != "Renamed" {
 		t.Errorf("after a change of the project: got the name %s, want Renamed", name)
+	}
+}
+
+// Another credential, user or tenant gets nothing from the cache that it may not read itself.
+func TestExecutor_NeverSharesCachedNames(t *testing.T) {
+	t.Parallel()
+	h := newNamesFixture(t)
+	one, two := h.addProject("ONE", "Granite", "UNCLASSIFIED"), h.addProject("TWO", "Marble", "UNCLASSIFIED")
+	read := func() [2]string {
+		t.Helper()
+		out, err := h.listBoats(one, two).Call(h.callerContext(""), &struct{}{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		boats := out.(*op.Page[boat]).Items
+		return [2]string{boats[0].Project.Name, boats[1].Project.Name}
+	}
+	colleague, elsewhere := uid.New(), uid.New()
+	h.exec(`INSERT INTO identity.users (id, home_tenant_id, principal_kind, email, display_name, status) VALUES ($1, $2, 'HUMAN', 'b@acme.example', 'B', 'ACTIVE')`, colleague, h.tenant)
+	h.exec(`INSERT INTO identity.memberships (tenant_id, user_id, status, clearance) VALUES ($1, $2, 'ACTIVE', 'INTERNAL')`, h.tenant, colleague)
+	h.exec(`INSERT INTO identity.tenants (id, slug, name, type) VALUES ($1, 'globex', 'Globex', 'STANDARD')`, elsewhere)
+	h.exec(`INSERT INTO identity.memberships (tenant_id, user_id, status, clearance) VALUES ($1, $2, 'ACTIVE', 'INTERNAL')`, elsewhere, h.user)
+	tenant, user, permissions := h.tenant, h.user, h.permissions
+	for _, c := range []struct {
+		name, caveat string
+		tenant, user op.UUID
+		permissions  []string
+		want         [2]string
+	}{
+		{"key for a project", "project:" + string(one), tenant, user, permissions, [2]string{"Granite", op.Redacted}},
+		{"key for another project", "project:" + string(two), tenant, user, permissions, [2]string{op.Redacted, "Marble"}},
+		{"other tenant", "", elsewhere, user, permissions, [2]string{op.Redacted, op.Redacted}},
+		{"other user with fewer permissions", "", tenant, colleague, []string{"tasks.read"}, [2]string{op.Redacted, op.Redacted}},
+	} {
+		h.tenant, h.user, h.permissions, h.caveats = tenant, user, permissions, nil
+		if got := read(); got != [2]string{"Granite", "Marble"} {
+			t.Fatalf("%s: unlimited caller before: got %v, want both names", c.name, got)
+		}
+		h.tenant, h.user, h.permissions = c.tenant, c.user, c.permissions
+		if c.caveat != "" {
+			h.caveats = []string{c.caveat}
+		}
+		for range 2 {
+			if got := read(); got != c.want {
+				t.Errorf("%s: got the names %v, want %v", c.name, got, c.want)
+			}
+		}
 	}
 }
 
