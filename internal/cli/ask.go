@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"reflect"
 	"strconv"
 	"strings"
@@ -84,7 +82,7 @@ const maxAnswers = 3
 // rejects, it prints the reason and asks again.
 func (inv *invocation) ask(ctx context.Context, name string, f op.Field, check func(answer string) error) (string, error) {
 	if isLongText(f) {
-		return inv.edit(ctx, name)
+		return inv.edit(ctx, name, "")
 	}
 	for i, e := range f.Enum {
 		fmt.Fprintf(inv.Err, "  %d) %s\n", i+1, text.Line(e))
@@ -136,31 +134,4 @@ func (inv *invocation) askLine(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return strings.TrimSpace(line), nil
-}
-
-// edit returns a text that the user writes in $VISUAL or $EDITOR. An empty text cancels the
-// command.
-func (inv *invocation) edit(ctx context.Context, name string) (string, error) {
-	file, err := os.CreateTemp("", "pt-*.md")
-	if err != nil {
-		return "", err
-	}
-	defer os.Remove(file.Name())
-	if err := file.Close(); err != nil {
-		return "", err
-	}
-	words := strings.Fields(firstNonEmpty(inv.Getenv("VISUAL"), inv.Getenv("EDITOR"), "vi"))
-	cmd := exec.CommandContext(ctx, words[0], append(words[1:], file.Name())...) //nolint:gosec // the user chooses the editor
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = inv.In, inv.Out, inv.Err
-	if err := cmd.Run(); err != nil {
-		return "", usagef("the editor %q failed: %w; set VISUAL or EDITOR, or give the %s on the command line", words[0], err, name)
-	}
-	written, err := os.ReadFile(file.Name())
-	if err != nil {
-		return "", err
-	}
-	if strings.TrimSpace(string(written)) == "" {
-		return "", errCancelled
-	}
-	return strings.TrimRight(string(written), "\r\n"), nil
 }

@@ -67,6 +67,8 @@ type invocation struct {
 	started bool
 	// credential has the settings of the last connection, for errors about its token.
 	credential settings
+	// draft is what the user wrote in the editor, or "".
+	draft string
 	// lines reads the answers to prompts.
 	lines *bufio.Reader
 	// call is the operation that the command executes, or nil.
@@ -120,7 +122,11 @@ func (p Program) Run(ctx context.Context, args []string) int {
 	if err != nil && !inv.started {
 		err = usage(err)
 	}
-	return inv.reportError(err, args)
+	code := inv.reportError(err, args)
+	if err != nil {
+		inv.saveDraft()
+	}
+	return code
 }
 
 // newRootCmd returns the command pt. word is the first word of the command line. If it

@@ -42,6 +42,8 @@ type call struct {
 	yes   bool
 	// mine is --mine.
 	mine bool
+	// opensEditor is --editor.
+	opensEditor bool
 	// isFollowing is --follow; followLimit is the number of entries that it shows first.
 	isFollowing bool
 	followLimit func() int
@@ -222,6 +224,9 @@ func (k *call) prepare(ctx context.Context, args []string) (*client.Client, erro
 		if err := h.resolve(ctx, c); err != nil {
 			return nil, err
 		}
+	}
+	if err := k.editText(ctx, c); err != nil {
+		return nil, err
 	}
 	return c, k.confirm(ctx, c)
 }

@@ -144,6 +144,9 @@ func (k *call) completeCommandLine(cmd *cobra.Command, args []string) error {
 			return usage(flagError(cmd, err))
 		}
 	}
+	if err := k.prepareEditor(cmd); err != nil {
+		return err
+	}
 	return k.askMissing(cmd, args)
 }
 

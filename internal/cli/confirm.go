@@ -45,20 +45,38 @@ func (k *call) confirmDestructive(ctx context.Context, c *client.Client) error {
 }
 
 // readName returns the name of the record that the command deletes, or "" if no operation
-// reads the record: the one with the same route.
+// reads the record.
 func (k *call) readName(ctx context.Context, c *client.Client) (string, error) {
-	for _, o := range operations() {
-		if o.Method != http.MethodGet || o.Path != k.op.Path {
-			continue
-		}
-		in, out := reflect.New(o.In), reflect.New(o.Out)
-		for _, part := range o.PathParts() {
-			in.Elem().Field(fieldNamed(o, part).Index).Set(k.in.Field(fieldNamed(k.op, part).Index))
-		}
-		if err := client.Call(ctx, c, o, in.Interface(), out.Interface()); err != nil {
-			return "", err
-		}
-		return nameOf(out.Elem()), nil
+	out, err := k.readRecord(ctx, c)
+	if err != nil || !out.IsValid() {
+		return "", err
 	}
-	return "", nil
+	return nameOf(out), nil
+}
+
+// readOperation returns the operation that reads the record of the command, which is the one
+// with the same route, or nil.
+func (k *call) readOperation() *op.Operation {
+	for _, o := range operations() {
+		if o.Method == http.MethodGet && o.Path == k.op.Path {
+			return o
+		}
+	}
+	return nil
+}
+
+// readRecord returns the record of the command, or the zero Value if no operation reads it.
+func (k *call) readRecord(ctx context.Context, c *client.Client) (reflect.Value, error) {
+	o := k.readOperation()
+	if o == nil {
+		return reflect.Value{}, nil
+	}
+	in, out := reflect.New(o.In), reflect.New(o.Out)
+	for _, part := range o.PathParts() {
+		in.Elem().Field(fieldNamed(o, part).Index).Set(k.in.Field(fieldNamed(k.op, part).Index))
+	}
+	if err := client.Call(ctx, c, o, in.Interface(), out.Interface()); err != nil {
+		return reflect.Value{}, err
+	}
+	return out.Elem(), nil
 }

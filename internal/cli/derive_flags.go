@@ -93,6 +93,7 @@ func (k *call) bindFlags(cmd *cobra.Command) map[string]string {
 		k.listFlags.bind(cmd)
 	}
 	k.bindMine(cmd)
+	k.bindEditor(cmd)
 	if k.form.log != nil {
 		k.bindFollow(cmd)
 	}

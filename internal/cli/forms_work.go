@@ -33,6 +33,7 @@ func taskForms() map[string]form {
 status to any status of the project.`,
 			example: `  pt update-task APOLLO APOLLO-17 --status DONE
   pt update-task APOLLO-17 --progress 60 --due 2027-04-15
+  pt update-task APOLLO-17 --editor
   pt update-task APOLLO-17 --assignee ""`,
 		},
 		"list-epic-children": {example: `  pt list-epic-children APOLLO-3

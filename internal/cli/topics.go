@@ -52,7 +52,8 @@ the profile.
                    cat turns it off; --no-pager
   FORCE_HYPERLINK  1 makes links in Markdown clickable, 0 does not (default: if the
                    terminal is known to support it)
-  VISUAL, EDITOR   editor for long texts that are missing on a terminal
+  VISUAL, EDITOR   editor for --editor, and for long texts that are missing on a
+                   terminal
   CI               if set, pt never asks for missing values
   NO_COLOR         disables colors on a terminal
   CLICOLOR_FORCE   enables colors and terminal layout for any output
