@@ -7,10 +7,10 @@ import (
 )
 
 // valueColors are the colors of enum values on a terminal: red for what needs attention
-// first, green for what is well, faint for what is over.
+// first, bold for what is in progress, green for what is well, faint for what is over.
 var valueColors = map[string]markdown.Color{
 	"URGENT": markdown.Strong, "CRITICAL": markdown.Strong, "HIGH": markdown.Red, "LOW": markdown.Faint,
-	"IN_PROGRESS": markdown.Cyan, "in-progress": markdown.Cyan, "RUNNING": markdown.Cyan, "SUBMITTED": markdown.Cyan,
+	"IN_PROGRESS": markdown.Bold, "in-progress": markdown.Bold, "RUNNING": markdown.Bold, "SUBMITTED": markdown.Bold,
 	"REVIEW": markdown.Purple, "UNDER_REVIEW": markdown.Purple, "HELD": markdown.Purple, "HOLD": markdown.Purple, "ON_HOLD": markdown.Purple,
 	"open": markdown.Purple, "PENDING": markdown.Purple, "REOPENED": markdown.Purple,
 	"DONE": markdown.Green, "ACTIVE": markdown.Green, "ACCEPTED": markdown.Green, "PASSED": markdown.Green, "PASS": markdown.Green, "VERIFIED": markdown.Green,

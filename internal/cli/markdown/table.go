@@ -8,18 +8,21 @@ import (
 	"parapet/internal/cli/text"
 )
 
-// Color is the color of a value on a terminal. The zero Color is the terminal's default. The
-// colors are readable on dark and on light backgrounds.
+// Color is the color of a value on a terminal. The zero Color is the terminal's default.
+//
+// The colors are readable on black and on white with the 16 colors of common terminals. Cyan
+// and yellow are too light for white, blue is too dark for black, and a theme may use each of
+// black, white and the bright colors as its background.
 type Color string
 
 // The colors. Strong is for what needs attention first.
 const (
 	Plain  Color = ""
+	Bold   Color = "\x1b[1m"
 	Faint  Color = "\x1b[2m"
 	Red    Color = "\x1b[31m"
 	Green  Color = "\x1b[32m"
 	Purple Color = "\x1b[35m"
-	Cyan   Color = "\x1b[36m"
 	Strong Color = "\x1b[1;31m"
 )
 

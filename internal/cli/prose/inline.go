@@ -17,7 +17,7 @@ const (
 	faint     = "\x1b[2m"
 	italic    = "\x1b[3m"
 	underline = "\x1b[4m"
-	cyan      = "\x1b[36m"
+	magenta   = "\x1b[35m"
 	reset     = "\x1b[0m"
 	linkStart = "\x1b]8;;"
 	linkEnd   = "\x1b\\"
@@ -77,7 +77,7 @@ func (r *renderer) inline(n ast.Node, s style) []piece {
 		}
 		return r.marked(n, s, bold, "**")
 	case *ast.CodeSpan:
-		return r.marked(n, s, cyan, "`")
+		return r.marked(n, s, magenta, "`")
 	case *ast.Link:
 		address := decode(n.Destination)
 		return r.link(r.inlines(n, linked(s, address)), address, s)

@@ -44,7 +44,7 @@ a & b * <b>raw</b>`
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	colored := strings.Join(Render(example, Options{Width: 36, Color: true, Links: true}), "\n")
-	for _, part := range []string{bold + "every" + reset, cyan + "2" + reset, linkStart + "https://example.org/method" + linkEnd + underline + "the" + reset} {
+	for _, part := range []string{bold + "every" + reset, magenta + "2" + reset, linkStart + "https://example.org/method" + linkEnd + underline + "the" + reset} {
 		if !strings.Contains(colored, part) {
 			t.Errorf("with colors: got\n%q\nwant %q in it", colored, part)
 		}
