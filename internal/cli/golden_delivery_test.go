@@ -111,8 +111,11 @@ func auditGoldens() goldenGroup {
 		Module: "identity", Changes: map[string]any{"reason": hostileText}, CorrelationID: runID, CreatedAt: createdTime, CredentialKind: "api_key", CredentialID: keyID, Hash: "00",
 	}
 	bySystem := identity.AuditEntry{
-		ID: taskID, Seq: 6, TenantID: apollo, ActorType: "system", Action: "task.claim_lapsed", ResourceType: "task", Module: "tracker", CorrelationID: runID, CreatedAt: createdTime, Hash: "00",
+		ID: taskID, Seq: 6, TenantID: apollo, ActorType: "system", Action: "task.claim_lapsed", ResourceType: "task", ResourceID: taskID,
+		Resource: &op.Reference{ID: taskID, Key: "APOLLO-17", Name: hostileText}, Module: "tracker", CorrelationID: runID, CreatedAt: createdTime, Hash: "00",
 	}
+	hidden := bySystem
+	hidden.Resource = &op.Reference{ID: taskID, Name: op.Redacted}
 	denied := identity.DecisionEntry{
 		ID: runID, DecidedAt: createdTime, ActorID: string(worker), Rule: "parapet/access/allow", Permission: "task.delete", Module: "tracker",
 		Input: map[string]any{"effect": "write"}, Reasons: []string{"not_own"}, Revision: "2c26b46b68ffc68f", RequestID: string(runID),
@@ -124,7 +127,7 @@ func auditGoldens() goldenGroup {
 	}
 	return goldenGroup{
 		routes: map[string]reply{
-			"GET /api/audit/entries": jsonReply(op.Page[identity.AuditEntry]{Items: []identity.AuditEntry{byKey, bySystem}}),
+			"GET /api/audit/entries": jsonReply(op.Page[identity.AuditEntry]{Items: []identity.AuditEntry{byKey, bySystem, hidden}}),
 			"GET /api/decisions":     jsonReply(op.Page[identity.DecisionEntry]{Items: []identity.DecisionEntry{denied, allowed}}),
 			"GET /api/decisions/" + runID: jsonReply(identity.Decision{
 				DecisionEntry: denied, SubjectStatus: identity.SubjectVerified, Subject: map[string]any{"input": map[string]any{"roles": map[string]any{hostileText: []string{"task.update"}}}},

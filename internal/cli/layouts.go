@@ -151,7 +151,7 @@ var layouts = sync.OnceValue(func() map[reflect.Type]layout {
 		},
 		reflect.TypeFor[identity.AuditEntry](): {
 			columns: "createdAt=When action record actorId credentialKind=Credential credentialId", addresses: true,
-			values: map[string]valueFunc{"record": value(func(e *identity.AuditEntry) string { return e.ResourceType + " " + e.ResourceID })},
+			values: map[string]valueFunc{"record": value(func(e *identity.AuditEntry) string { return typedRecord(e.ResourceType, e.Resource, e.ResourceID) })},
 		},
 		reflect.TypeFor[identity.DecisionEntry](): {
 			columns: "decidedAt=When outcome=Answer rule actorId=Actor credentialKind=Credential credentialId id",
@@ -162,7 +162,12 @@ var layouts = sync.OnceValue(func() map[reflect.Type]layout {
 				"rule":    value(func(e *identity.DecisionEntry) string { return strings.TrimSpace(e.Rule + " " + e.Permission) }),
 			},
 		},
-		reflect.TypeFor[identity.EventRecord]():          {columns: "occurredAt=When type aggregateType=Record aggregateId=Record_ID actorId id", title: "{type}"},
+		reflect.TypeFor[identity.EventRecord](): {
+			columns: "occurredAt=When type record aggregateId=Record_ID actorId id", title: "{type}",
+			values: map[string]valueFunc{"record": value(func(e *identity.EventRecord) string {
+				return typedRecord(e.AggregateType, e.Aggregate, "") // the next column has the id
+			})},
+		},
 		reflect.TypeFor[identity.Notification]():         {columns: "createdAt=When type subject audience readAt=Read id", title: "{type}"},
 		reflect.TypeFor[identity.PasswordResetStarted](): {title: "Link to set a new password", labels: "expiresAt=Sent_until"},
 	}

@@ -125,7 +125,7 @@ func auditLog() *logForm {
 		isOwn:    func(*call, any) bool { return false },
 		line: func(v any) string {
 			e := auditEntry(v)
-			text := formatTime(e.CreatedAt) + "  " + e.Action + "  " + strings.TrimSpace(e.ResourceType+" "+e.ResourceID)
+			text := formatTime(e.CreatedAt) + "  " + e.Action + "  " + typedRecord(e.ResourceType, e.Resource, e.ResourceID)
 			if e.ActorID != "" {
 				text += "  by " + personAddress(e.Actor, e.ActorID)
 			}

@@ -33,3 +33,18 @@ func recordName(r *op.Reference, id op.UUID) string {
 	}
 	return strings.TrimSpace(r.Key + " " + r.Name)
 }
+
+// typedRecord returns the type of a record and its name: "task APOLLO-17 Write the flight
+// plan" or "user lin@acme.example". Without a name that the caller may read, it returns the
+// type and the id.
+func typedRecord(recordType string, r *op.Reference, id string) string {
+	name := id
+	switch {
+	case r == nil || r.Name == op.Redacted:
+	case r.Key == "" && r.Email != "":
+		name = r.Email
+	default:
+		name = recordName(r, r.ID)
+	}
+	return strings.TrimSpace(recordType + " " + name)
+}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"parapet/internal/contract/identity"
 	"parapet/internal/op"
 )
 
@@ -123,6 +124,39 @@ func TestServer_AcceptsNames(t *testing.T) {
 		page := decode[struct{ Items []named }](t, s.want(200, "", "GET", tasks+"?search=Named", manager, nil))
 		if len(page.Items) != 1 || page.Items[0].AssigneeUser == nil || page.Items[0].AssigneeUser.Email != "project-manager@acme.example" {
 			t.Errorf("list: got %+v, want the assignee with the address", page.Items)
+		}
+	})
+	t.Run("audit entries and events name their records", func(t *testing.T) {
+		s := &stage{Dev: s.Dev, t: t}
+		task := decode[named](t, s.want(201, "", "POST", tasks, manager, body{"title": "Audited"}))
+		key := s.want(201, "", "POST", "/api/auth/api-keys", manager, body{"label": "Audited"}).field(t, "id")
+		s.want(201, "", "POST", "/api/roles", admin, body{"name": "Bookkeeper", "permissions": []string{"audit.read.tenant", "audit.read.classified"}})
+		clerk := s.want(201, "", "POST", "/api/users", admin, body{"email": "clerk@acme.example", "displayName": "Clerk", "roles": []string{"Bookkeeper"}, "password": "a long enough secret"}).field(t, "id")
+		bookkeeper := s.want(200, "", "POST", "/api/auth/login", "", body{"email": "clerk@acme.example", "password": "a long enough secret"}).field(t, "token")
+		redacted := func(id string) *op.Reference { return &op.Reference{ID: op.UUID(id), Name: op.Redacted} }
+		for _, c := range []struct {
+			name, token, id string
+			want            *op.Reference
+		}{
+			{"task for an administrator", admin, task.ID, &op.Reference{ID: op.UUID(task.ID), Key: task.Key, Name: "Audited"}},
+			{"task for a caller who may not read it", bookkeeper, task.ID, redacted(task.ID)},
+			{"user for an administrator", admin, clerk, &op.Reference{ID: op.UUID(clerk), Name: "Clerk", Email: "clerk@acme.example"}},
+			{"user for a caller who may not read it", bookkeeper, string(s.user("acme", "reviewer@acme.example")), redacted(string(s.user("acme", "reviewer@acme.example")))},
+			{"key, which has no name", admin, key, nil},
+		} {
+			page := decode[op.Page[identity.AuditEntry]](t, s.want(200, "", "GET", "/api/audit/entries?resourceId="+c.id, c.token, nil))
+			if len(page.Items) == 0 {
+				t.Errorf("%s: got no audit entry", c.name)
+			}
+			for _, e := range page.Items {
+				if (e.Resource == nil) != (c.want == nil) || e.Resource != nil && *e.Resource != *c.want {
+					t.Errorf("%s: got the reference %+v in the entry %s, want %+v", c.name, e.Resource, e.Action, c.want)
+				}
+			}
+		}
+		events := decode[op.Page[identity.EventRecord]](t, s.want(200, "", "GET", "/api/events?aggregateId="+task.ID, admin, nil)).Items
+		if len(events) != 1 || events[0].Aggregate == nil || events[0].Aggregate.Key != task.Key {
+			t.Errorf("event: got %+v, want one with the key %s", events, task.Key)
 		}
 	})
 	t.Run("names stay within the scope of the credential", func(t *testing.T) {

@@ -27,7 +27,20 @@ const (
 	// KindScope is the kind of a scopeId. The field scope of the same object says whether
 	// it is an organisation or a project.
 	KindScope Kind = "scope"
+	// KindRecord is the kind of a resourceId or aggregateId. The field resourceType or
+	// aggregateType of the same object says what it is. It can be a kind without a name, and
+	// the id can be text that is no UUID.
+	KindRecord Kind = "record"
 )
+
+// kindOfRecord returns the kind of the records with a resource type of audit entries or an
+// aggregate type of events. The id of a membership is that of its user.
+func kindOfRecord(recordType string) Kind {
+	if recordType == "user" || recordType == "membership" {
+		return KindPerson
+	}
+	return Kind(recordType)
+}
 
 // kindsByField maps the name of a field to the kind of record that it identifies. The
 // name has the same meaning in every contract; a test fails for an id whose name is
@@ -36,6 +49,7 @@ var kindsByField = sync.OnceValue(func() map[string]Kind {
 	kinds := map[string]Kind{
 		"projectId": KindProject, "issueId": KindIssue, "initiativeId": KindInitiative, "stageId": KindStage,
 		"deliverableId": KindDeliverable, "roleId": KindRole, "organisationId": KindOrganisation, "scopeId": KindScope,
+		"resourceId": KindRecord, "aggregateId": KindRecord,
 	}
 	for kind, fields := range map[Kind][]string{
 		KindPerson: {
@@ -107,8 +121,8 @@ type referencePlan struct {
 type referencePair struct {
 	id, reference int
 	kind          Kind
-	// scope is the index of the field scope, for KindScope.
-	scope int
+	// kindField is the index of the field that says the kind, for KindScope and KindRecord.
+	kindField int
 }
 
 type nestedPlan struct {
@@ -153,25 +167,40 @@ func newReferencePlan(t reflect.Type, enclosing ...reflect.Type) (*referencePlan
 }
 
 // newReferencePair finds the id of a reference by name: assigneeUser belongs to
-// assignee, project to projectId, and scopeRecord to scopeId.
+// assignee, project to projectId, resource to resourceId, and scopeRecord to scopeId.
 func newReferencePair(t reflect.Type, reference int) (referencePair, error) {
 	name := jsonName(t.Field(reference))
 	for i := range t.NumField() {
 		idName := jsonName(t.Field(i))
-		if t.Field(i).Type != reflect.TypeFor[UUID]() || ReferenceName(idName) != name {
+		kind := kindsByField()[idName]
+		isID := t.Field(i).Type == reflect.TypeFor[UUID]() || kind == KindRecord && t.Field(i).Type.Kind() == reflect.String
+		if !isID || ReferenceName(idName) != name {
 			continue
 		}
-		pair := referencePair{id: i, reference: reference, kind: kindsByField()[idName]}
-		if pair.kind == KindScope {
-			scope, ok := t.FieldByName("Scope")
-			if !ok {
-				return pair, fmt.Errorf("%s: scopeId needs a field scope", t)
+		pair := referencePair{id: i, reference: reference, kind: kind}
+		if kind == KindScope || kind == KindRecord {
+			wanted := "scope"
+			if kind == KindRecord {
+				wanted = name + "Type"
 			}
-			pair.scope = scope.Index[0]
+			pair.kindField = fieldIndex(t, wanted)
+			if pair.kindField < 0 {
+				return pair, fmt.Errorf("%s: %s needs a field %s", t, idName, wanted)
+			}
 		}
 		return pair, nil
 	}
 	return referencePair{}, fmt.Errorf("%s: the reference %s belongs to no id", t, name)
+}
+
+// fieldIndex returns the index of the text field with this JSON name, or -1.
+func fieldIndex(t reflect.Type, name string) int {
+	for i := range t.NumField() {
+		if t.Field(i).Type.Kind() == reflect.String && jsonName(t.Field(i)) == name {
+			return i
+		}
+	}
+	return -1
 }
 
 // ReferenceName returns the name of the reference that belongs to an id: project for
@@ -244,8 +273,14 @@ func (p *referencePlan) visit(v reflect.Value, visit func(Kind, UUID, **Referenc
 			continue
 		}
 		kind := pair.kind
-		if kind == KindScope {
-			kind = Kind(v.Field(pair.scope).String())
+		switch kind {
+		case KindScope:
+			kind = Kind(v.Field(pair.kindField).String())
+		case KindRecord:
+			if _, err := ParseUUID(string(id)); err != nil {
+				continue
+			}
+			kind = kindOfRecord(v.Field(pair.kindField).String())
 		}
 		if reference, ok := v.Field(pair.reference).Addr().Interface().(**Reference); ok {
 			visit(kind, id, reference)

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"slices"
 	"testing"
 )
 
@@ -49,18 +50,53 @@ func TestVisitReferences_FindsEachIDWithReference(t *testing.T) {
 	}
 }
 
-func TestNew_RejectsReferenceWithoutID(t *testing.T) {
+func TestVisitReferences_TakesKindFromRecordType(t *testing.T) {
 	t.Parallel()
-	type lost struct {
+	type entry struct {
+		ResourceType string     `json:"resourceType"`
+		ResourceID   string     `json:"resourceId"`
+		Resource     *Reference `json:"resource"`
+	}
+	type log struct {
+		Items []entry `json:"items"`
+	}
+	o := New[struct{}, log](Spec{Name: "list-log", Module: "tracker", Method: "GET", Path: "/log", Access: Authenticated, Effect: Read, Summary: "List."})
+	const id = "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f"
+	out := &log{}
+	for _, recordType := range []string{"user", "membership", "task", "tenant", "session"} {
+		out.Items = append(out.Items, entry{ResourceType: recordType, ResourceID: id})
+	}
+	out.Items = append(out.Items, entry{ResourceType: "task", ResourceID: "APOLLO-1"}, entry{ResourceType: "user"})
+	var got []string
+	o.VisitReferences(out, func(kind Kind, _ UUID, _ **Reference) { got = append(got, string(kind)) })
+	if want := []string{"person", "person", "task", "tenant", "session"}; !slices.Equal(got, want) {
+		t.Errorf("got the kinds %q, want %q", got, want)
+	}
+}
+
+func TestNew_RejectsReferenceWithoutIDOrKind(t *testing.T) {
+	t.Parallel()
+	type withoutID struct {
 		Owner UUID       `json:"owner"`
 		Boat  *Reference `json:"boat"`
 	}
-	defer func() {
-		if recover() == nil {
-			t.Error("New did not panic")
-		}
-	}()
-	New[struct{}, lost](Spec{Name: "get-lost", Module: "tracker", Method: "GET", Path: "/lost", Access: Authenticated, Effect: Read, Summary: "Get."})
+	type withoutKind struct {
+		ResourceID string     `json:"resourceId"`
+		Resource   *Reference `json:"resource"`
+	}
+	spec := Spec{Name: "get-lost", Module: "tracker", Method: "GET", Path: "/lost", Access: Authenticated, Effect: Read, Summary: "Get."}
+	for name, declare := range map[string]func(){
+		"id": func() { New[struct{}, withoutID](spec) }, "kind": func() { New[struct{}, withoutKind](spec) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("reference without %s: New did not panic", name)
+				}
+			}()
+			declare()
+		}()
+	}
 }
 
 func TestVisitNames_FindsNamesInPlaceOfIDs(t *testing.T) {

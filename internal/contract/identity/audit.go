@@ -20,6 +20,7 @@ type AuditEntry struct {
 	Action         string        `json:"action" doc:"The action."`
 	ResourceType   string        `json:"resourceType" doc:"The type of the record that the action was performed on."`
 	ResourceID     string        `json:"resourceId,omitempty" doc:"The id of the record that the action was performed on."`
+	Resource       *op.Reference `json:"resource,omitempty" db:"-" doc:"The name of the record that resourceId identifies. Absent for types of records without names."`
 	Module         string        `json:"module" doc:"The module that performed the action."`
 	Changes        any           `json:"changes,omitempty" doc:"The changed fields and values."`
 	CorrelationID  op.UUID       `json:"correlationId" doc:"The x-request-id of the request."`

@@ -15,6 +15,7 @@ type EventRecord struct {
 	Tenant        *op.Reference `json:"tenant,omitempty" db:"-" doc:"The name of the record that tenantId identifies."`
 	AggregateType string        `json:"aggregateType" doc:"The type of the record that the event is about."`
 	AggregateID   string        `json:"aggregateId" doc:"The id of the record that the event is about."`
+	Aggregate     *op.Reference `json:"aggregate,omitempty" db:"-" doc:"The name of the record that aggregateId identifies. Absent for types of records without names."`
 	Sequence      int64         `json:"sequence" doc:"The event's sequence number. Later events of the same record have higher numbers."`
 	OccurredAt    time.Time     `json:"occurredAt" doc:"When the event happened."`
 	ActorID       op.UUID       `json:"actorId,omitempty" doc:"The user who caused the event."`
