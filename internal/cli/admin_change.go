@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 
 	"parapet/internal/client"
@@ -136,6 +135,44 @@ func revokePermissionChange(ctx context.Context, c *client.Client, in *identity.
 	return &change{question: "Remove the permission " + in.Permission + " from the role " + name + "?", effect: holders}, nil
 }
 
+// updateRoleChange describes a change of a role.
+func updateRoleChange(ctx context.Context, c *client.Client, in *identity.UpdateRoleIn) (*change, error) {
+	r, holders, err := roleWithHolders(ctx, c, in.RoleID)
+	if err != nil {
+		return nil, err
+	}
+	ch := &change{question: "Change the role " + string(in.RoleID) + "?"}
+	if r == nil {
+		return ch, nil
+	}
+	ch.question = "Change the role " + r.Name + "?"
+	ch.add("Name", r.Name, valueOr(in.Name, r.Name))
+	if len(ch.fields) > 0 {
+		ch.effect = "Tokens that contain the old name lose the role. " + holders
+	}
+	ch.add("Description", r.Description, valueOr(in.Description, r.Description))
+	if len(ch.fields) == 0 {
+		return nil, nil //nolint:nilnil // nothing to confirm
+	}
+	return ch, nil
+}
+
+// deleteRoleChange describes the deletion of a role.
+func deleteRoleChange(ctx context.Context, c *client.Client, in *identity.RoleIn) (*change, error) {
+	r, holders, err := roleWithHolders(ctx, c, in.RoleID)
+	if err != nil {
+		return nil, err
+	}
+	ch := &change{question: "Delete the role " + string(in.RoleID) + " permanently?"}
+	if r != nil {
+		ch.question, ch.effect = "Delete the role "+r.Name+" permanently?", holders
+	}
+	if r != nil && holders != nobodyHolds {
+		ch.effect += " Revoke it first: the service deletes only a role that nobody holds."
+	}
+	return ch, nil
+}
+
 // roleWithHolders returns a role, and a sentence that says who holds it. The role is nil if
 // the caller may not read it.
 func roleWithHolders(ctx context.Context, c *client.Client, id op.UUID) (*identity.Role, string, error) {
@@ -153,17 +190,25 @@ func roleWithHolders(ctx context.Context, c *client.Client, id op.UUID) (*identi
 			names = append(names, name)
 		}
 	}
+	return r, describeHolders(names), nil
+}
+
+// describeHolders returns a sentence that says how many users hold a role, and who.
+func describeHolders(names []string) string {
 	switch n := len(names); {
 	case n == 0:
-		return r, "Nobody holds the role.", nil
+		return nobodyHolds
 	case n == 1:
-		return r, names[0] + " holds the role.", nil
+		return names[0] + " holds the role."
 	case n > maxNamedHolders:
-		return r, strings.Join(names[:maxNamedHolders], ", ") + " and " + strconv.Itoa(n-maxNamedHolders) + " others hold the role.", nil
+		return countOf(n, "users") + " hold the role: " + strings.Join(names[:maxNamedHolders], ", ") + " and " + countOf(n-maxNamedHolders, "others") + "."
 	default:
-		return r, strings.Join(names[:n-1], ", ") + " and " + names[n-1] + " hold the role.", nil
+		return countOf(n, "users") + " hold the role: " + strings.Join(names[:n-1], ", ") + " and " + names[n-1] + "."
 	}
 }
+
+// nobodyHolds is the sentence about a role that can be deleted.
+const nobodyHolds = "Nobody holds the role."
 
 // maxNamedHolders is the number of users that a question names.
 const maxNamedHolders = 3

@@ -31,6 +31,9 @@ func TestAccessGivingCommands_ShowChangeAndAsk(t *testing.T) {
 		{"memberships update lin@acme.example --status SUSPENDED", nil},
 		{"roles grant Member gate.review", []string{"Add the permission gate.review to the role Member? lin@acme.example holds the role. [y/N]"}},
 		{"roles grant Member tasks.read", nil},
+		{"roles update Member --name Crew --description Flies", []string{"  Name: Member -> Crew\n  Description: ", " -> Flies\nChange the role Member? Tokens that contain the old name lose the role. lin@acme.example holds the role. [y/N]"}},
+		{"roles update Member --description Flies", []string{" -> Flies\nChange the role Member? [y/N]"}},
+		{"roles update Member --name Member", nil},
 		{"tenants enable acme", []string{"Enable the tenant ", "work again"}},
 		{"tenants disable acme", []string{"Disable the tenant ", "Nobody can act"}},
 	}
@@ -41,7 +44,7 @@ func TestAccessGivingCommands_ShowChangeAndAsk(t *testing.T) {
 			t.Parallel()
 			replies := routes()
 			replies["GET /api/users/bob@acme.example"] = okReply(bob)
-			for _, route := range []string{"PATCH /api/users/bob@acme.example", "POST /api/users/bob@acme.example/activate", "POST /api/users/bob@acme.example/suspend", "POST /api/users/lin@acme.example/suspend", "POST /api/roles/Reviewer/assignments"} {
+			for _, route := range []string{"PATCH /api/users/bob@acme.example", "POST /api/users/bob@acme.example/activate", "POST /api/users/bob@acme.example/suspend", "POST /api/users/lin@acme.example/suspend", "POST /api/roles/Reviewer/assignments", "PATCH /api/roles/Member"} {
 				replies[route] = okReply(bob)
 			}
 			run := func(w environment, more ...string) (runResult, *service) {
@@ -89,6 +92,7 @@ func TestConfirmation_NamesRecordAndAffectedPeople(t *testing.T) {
 	for args, want := range map[string]string{
 		"revoke-delegation " + delegationID:                                "End the delegation of " + worker + " to " + keyID + " in the project " + apollo + "? " + keyID + " can then no longer use 2 delegated permissions. [y/N]",
 		"keys revoke CI --service-user multi-llm-review --reason replaced": "Revoke the key ci of " + worker + " permanently? Programs that use the key lose access. It was never used. [y/N]",
+		"roles delete Member":                                              "Delete the role Member permanently? lin@acme.example holds the role. Revoke it first: the service deletes only a role that nobody holds. [y/N]",
 		"grants revoke member --user lin@acme.example":                     `Revoke the role Member from lin@acme.example (Lin \x1b[2JChen) in the whole tenant? This removes 3 permissions. [y/N]`,
 	} {
 		got := invoke(t, serve(t, routes()), environment{terminal: true, stdin: "n\n"}, strings.Fields(args)...)
@@ -114,6 +118,22 @@ func TestConfirmation_WithoutReadPermissionNamesWhatWasTyped(t *testing.T) {
 		got := invoke(t, s, environment{terminal: true, stdin: "n\n"}, strings.Fields(args)...)
 		if got.code != ExitCancelled || !strings.Contains(got.err, want) {
 			t.Errorf("pt %s: got exit %d and %q, want %q", args, got.code, got.err, want)
+		}
+	}
+}
+
+func TestDescribeHolders_StatesNumberAndNames(t *testing.T) {
+	t.Parallel()
+	for want, names := range map[string]string{
+		"Nobody holds the role.":                             "",
+		"ada holds the role.":                                "ada",
+		"2 users hold the role: ada and bob.":                "ada bob",
+		"3 users hold the role: ada, bob and eve.":           "ada bob eve",
+		"4 users hold the role: ada, bob, eve and 1 other.":  "ada bob eve lin",
+		"5 users hold the role: ada, bob, eve and 2 others.": "ada bob eve lin zoe",
+	} {
+		if got := describeHolders(strings.Fields(names)); got != want {
+			t.Errorf("%q: got %q, want %q", names, got, want)
 		}
 	}
 }
