@@ -110,7 +110,7 @@ func (r *fixture) explain(s recordedStatement, generic bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// The lookup of a person must not read every user, also with row-level security.
+// The lookup of a person must use an index, even under row-level security.
 func TestQueryPlans_LookupOfPeopleUsesIndexes(t *testing.T) {
 	t.Parallel()
 	e := &statementRecorder{}
@@ -173,12 +173,46 @@ func TestListPeople_SearchFindsTextInAddressOrNameOfMembers(t *testing.T) {
 			t.Errorf("search %q: got %q, want %q", search, text, want)
 		}
 	}
-	// The function itself finds members of the current tenant only.
-	for _, search := range []string{"e", "example"} {
-		n := 0
-		err := r.module.Read(string(r.acme.id), nil).QueryRow(t.Context(), `SELECT count(*) FROM identity.find_members($1, $2)`, r.globex.id, search).Scan(&n)
-		if err != nil || n != 0 {
-			t.Errorf("search %q in another tenant: got %d members and the error %v, want none", search, n, err)
+}
+
+// The index of trigrams contains the users of all tenants. The function finds members of the
+// current tenant only, and a search in a small tenant does not read the users of a large one.
+func TestFindMembers_ReadsOnlyTheCurrentTenant(t *testing.T) {
+	t.Parallel()
+	r := newFixture(t, fixtureOptions{})
+	r.addPeople(r.globex, "globex", 1500)
+	r.exec(`ANALYZE`)
+	find := func(current, asked op.UUID, search string) (members, buffers int) {
+		t.Helper()
+		db := r.module.Read(string(current), nil)
+		if err := db.QueryRow(t.Context(), `SELECT count(*) FROM identity.find_members($1, $2)`, asked, search).Scan(&members); err != nil {
+			t.Fatal(err)
+		}
+		var plan []struct {
+			Plan map[string]any
+		}
+		if err := db.QueryRow(t.Context(), `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT identity.find_members($1, $2)`, asked, search).Scan(&plan); err != nil {
+			t.Fatal(err)
+		}
+		hit, _ := plan[0].Plan["Shared Hit Blocks"].(float64)
+		read, _ := plan[0].Plan["Shared Read Blocks"].(float64)
+		return members, int(hit + read)
+	}
+	for _, search := range []string{"e", "globex", "person", "---"} {
+		if n, _ := find(r.acme.id, r.globex.id, search); n != 0 {
+			t.Errorf("search for %q in another tenant than the current one: got %d members, want none", search, n)
+		}
+		n, buffers := find(r.acme.id, r.acme.id, search)
+		if search != "e" && n != 0 {
+			t.Errorf("search for %q: got %d members of another tenant, want none", search, n)
+		}
+		if buffers > 500 {
+			t.Errorf("search for %q in a tenant with few members: got %d buffers, want at most 500", search, buffers)
+		}
+	}
+	for search, want := range map[string]int{"person": 1500, "person777@": 1, "n 777": 1, "---": 0} {
+		if n, _ := find(r.globex.id, r.globex.id, search); n != want {
+			t.Errorf("search for %q in a large tenant: got %d members, want %d", search, n, want)
 		}
 	}
 }
