@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"parapet/internal/clock"
+
+	"parapet/internal/fault"
 )
 
 func TestNearest_SuggestsOnlySimilarNames(t *testing.T) {
@@ -127,6 +129,20 @@ func TestFlags_DateIsInTimeZoneOfUser(t *testing.T) {
 }
 
 // An error of the service is never answered with a reference to --help.
+func TestHint_NotFoundAdvisesSpellingOnlyForRecords(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]bool{
+		fault.NotFound("task").Message: true,
+		"The module tracker is off on this server. The operator turns it on with PT_MODULES.": false,
+	} {
+		s := serve(t, map[string]reply{"GET /api/projects/" + apollo + "/tasks/A-1": errorReply(404, "NOT_FOUND", message, "")})
+		got := invoke(t, s, environment{}, "get-task", apollo, "A-1")
+		if got.code != ExitNotFound || !strings.Contains(got.err, message) || strings.Contains(got.err, "Try:") != want {
+			t.Errorf("%q: got %+v, want a hint: %v", message, got, want)
+		}
+	}
+}
+
 func TestHint_NamesFlagOfRejectedField(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -11,6 +11,9 @@ import (
 	"parapet/internal/op"
 )
 
+// noSuchRecord starts the message of fault.NotFound.
+const noSuchRecord = "There is no such "
+
 // hint returns what the user can try after an error of the service.
 func (inv *invocation) hint(f *fault.Error, r *client.ResponseError) string {
 	if f.Code == fault.CodeOutcomeUnknown {
@@ -38,6 +41,10 @@ func (inv *invocation) hint(f *fault.Error, r *client.ResponseError) string {
 		}
 		return "pt list-orgs lists the organisations that you can act in; select one with --org, PT_ORG or the profile."
 	case fault.CodeNotFound:
+		if !strings.HasPrefix(f.Message, noSuchRecord) {
+			// The message says more, such as the setting that turns the route on.
+			return ""
+		}
 		return "Check the spelling, or try another organisation (--org). You get the same error for records that you may not see."
 	case fault.CodeConflict:
 		if len(f.Reasons) > 0 {
