@@ -33,8 +33,6 @@ func idsWithoutReference() map[string]string {
 		"OrganisationChoice.organisationId": "the name of the organisation is next to it",
 		"MeOut.tokenTenantId":               "it can be a tenant in which the request does not act",
 		"LoginOut.tenantId":                 "nobody is logged in yet, so no permission allows a lookup",
-		"EffectivePermission.organisations": "a list of ids",
-		"EffectivePermission.projects":      "a list of ids",
 	}
 }
 
@@ -53,7 +51,7 @@ func TestOutputs_NameTheRecordOfEachID(t *testing.T) {
 		}
 		names := map[string]bool{}
 		for i := range rt.NumField() {
-			if rt.Field(i).Type == reflect.TypeFor[*op.Reference]() {
+			if ft := rt.Field(i).Type; ft == reflect.TypeFor[*op.Reference]() || ft == reflect.TypeFor[[]op.Reference]() {
 				name, _, _ := strings.Cut(rt.Field(i).Tag.Get("json"), ",")
 				names[name] = true
 			}
@@ -63,6 +61,8 @@ func TestOutputs_NameTheRecordOfEachID(t *testing.T) {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			switch {
 			case f.Type == reflect.TypeFor[op.UUID]() && op.ReferenceName(name) != "" && names[op.ReferenceName(name)]:
+				ids++
+			case f.Type == reflect.TypeFor[[]op.UUID]() && op.ReferenceListName(name) != "" && names[op.ReferenceListName(name)]:
 				ids++
 			case f.Type == reflect.TypeFor[op.UUID]() || f.Type == reflect.TypeFor[[]op.UUID]():
 				short, long := name, rt.Name()+"."+name

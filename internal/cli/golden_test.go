@@ -60,7 +60,7 @@ func routes() map[string]reply {
 			`,"permission":"task.update","reasons":[{"code":"out_of_scope","message":"The user has task.update, but not in the scope of this record.","remedy":"Ask for a role in this project."}]`),
 		"DELETE /api/projects/" + apollo + "/tasks/APOLLO-17": {status: 204},
 		"GET /api/auth/organisations":                         okReply(`{"items":[{"organisationId":"` + org + `","name":"Acme\u0007 Works","tenantId":"` + acme + `","tenantSlug":"acme","tenantName":"Acme","default":true},{"tenantId":"` + taskID + `","name":"","tenantSlug":"globex","tenantName":"Globex","default":false}],"degraded":true}`),
-		"GET /api/auth/permissions":                           okReply(`{"tenantId":"` + acme + `","permissions":[{"name":"task.update","description":"Change tasks.","tenant":false,"organisations":[],"projects":["` + apollo + `"]},{"name":"tasks.read","description":"Read tasks.","tenant":true,"organisations":[],"projects":[]}]}`),
+		"GET /api/auth/permissions":                           okReply(`{"tenantId":"` + acme + `","permissions":[{"name":"task.update","description":"Change tasks.","tenant":false,"organisations":["` + acme + `"],"projects":["` + apollo + `"],"projectRecords":[{"id":"` + apollo + `","key":"APOLLO","name":"Apollo"}]},{"name":"tasks.read","description":"Read tasks.","tenant":true,"organisations":[],"projects":[]}]}`),
 		"GET /api/auth/me":                                    okReply(meJSON(now.AddDate(0, 0, 10))),
 		"POST /api/auth/password-reset":                       {status: 204},
 		"POST /api/auth/password-reset-request":               {status: 202, body: "{}"},

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -75,12 +76,16 @@ func formatScopes(p *identity.EffectivePermission) string {
 		return "tenant"
 	}
 	var parts []string
-	add := func(kind string, ids []op.UUID) {
+	add := func(kind string, ids []op.UUID, references []op.Reference) {
 		for _, id := range ids {
-			parts = append(parts, kind+" "+string(id))
+			var r *op.Reference
+			if i := slices.IndexFunc(references, func(r op.Reference) bool { return r.ID == id }); i >= 0 {
+				r = &references[i]
+			}
+			parts = append(parts, typedRecord(kind, r, string(id)))
 		}
 	}
-	add("organisation", p.Organisations)
-	add("project", p.Projects)
+	add("organisation", p.Organisations, p.OrganisationRecords)
+	add("project", p.Projects, p.ProjectRecords)
 	return strings.Join(parts, ", ")
 }

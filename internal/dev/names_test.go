@@ -159,6 +159,19 @@ func TestServer_AcceptsNames(t *testing.T) {
 			t.Errorf("event: got %+v, want one with the key %s", events, task.Key)
 		}
 	})
+	t.Run("permissions name their projects", func(t *testing.T) {
+		s := &stage{Dev: s.Dev, t: t}
+		s.want(201, "", "POST", "/api/roles", admin, body{"name": "Stoker", "permissions": []string{"task.update"}})
+		s.want(201, "", "POST", "/api/roles", admin, body{"name": "Trainee", "permissions": []string{}})
+		s.want(201, "", "POST", "/api/users", admin, body{"email": "stoker@acme.example", "displayName": "Stoker", "roles": []string{"Trainee"}, "password": "a long enough secret"})
+		for _, who := range []string{"member@acme.example", "stoker@acme.example"} {
+			s.want(201, "", "POST", "/api/roles/Stoker/assignments", admin, body{"userId": who, "scope": "project", "scopeId": "PIER"})
+		}
+		pier := s.want(200, "", "GET", "/api/projects/PIER", manager, nil).field(t, "id")
+		stoker := s.want(200, "", "POST", "/api/auth/login", "", body{"email": "stoker@acme.example", "password": "a long enough secret"}).field(t, "token")
+		s.want(200, `"projectRecords":[{"id":"`+pier+`","name":"REDACTED"}]`, "GET", "/api/auth/permissions", stoker, nil)
+		s.want(200, `{"id":"`+pier+`","key":"PIER","name":"Granite Pier"}`, "GET", "/api/auth/permissions", s.loginAs("member@acme.example"), nil)
+	})
 	t.Run("names stay within the scope of the credential", func(t *testing.T) {
 		namesStayInScope(&stage{Dev: s.Dev, t: t})
 	})

@@ -112,6 +112,7 @@ const Redacted = "REDACTED"
 // referencePlan lists the references in a type of output.
 type referencePlan struct {
 	pairs []referencePair
+	lists []referenceList
 	// nested are the fields that contain references: structs, pointers to them, and
 	// slices of them.
 	nested []nestedPlan
@@ -123,6 +124,13 @@ type referencePair struct {
 	kind          Kind
 	// kindField is the index of the field that says the kind, for KindScope and KindRecord.
 	kindField int
+}
+
+// referenceList is a list of ids and the list of references next to it, as indexes of
+// struct fields.
+type referenceList struct {
+	ids, references int
+	kind            Kind
 }
 
 type nestedPlan struct {
@@ -152,6 +160,14 @@ func newReferencePlan(t reflect.Type, enclosing ...reflect.Type) (*referencePlan
 			p.pairs = append(p.pairs, pair)
 			continue
 		}
+		if sf.Type == reflect.TypeFor[[]Reference]() {
+			list, err := newReferenceList(t, i)
+			if err != nil {
+				return nil, err
+			}
+			p.lists = append(p.lists, list)
+			continue
+		}
 		inner, err := newReferencePlan(sf.Type, append(slices.Clone(enclosing), t)...)
 		if err != nil {
 			return nil, err
@@ -160,7 +176,7 @@ func newReferencePlan(t reflect.Type, enclosing ...reflect.Type) (*referencePlan
 			p.nested = append(p.nested, nestedPlan{i, inner})
 		}
 	}
-	if p.pairs == nil && p.nested == nil {
+	if p.pairs == nil && p.lists == nil && p.nested == nil {
 		return nil, nil //nolint:nilnil // as above
 	}
 	return p, nil
@@ -191,6 +207,40 @@ func newReferencePair(t reflect.Type, reference int) (referencePair, error) {
 		return pair, nil
 	}
 	return referencePair{}, fmt.Errorf("%s: the reference %s belongs to no id", t, name)
+}
+
+// newReferenceList finds the list of ids of a list of references by name: projectRecords
+// belongs to projects.
+func newReferenceList(t reflect.Type, references int) (referenceList, error) {
+	name := jsonName(t.Field(references))
+	for i := range t.NumField() {
+		idsName := jsonName(t.Field(i))
+		if t.Field(i).Type == reflect.TypeFor[[]UUID]() && ReferenceListName(idsName) == name {
+			return referenceList{ids: i, references: references, kind: kindOfList(idsName)}, nil
+		}
+	}
+	return referenceList{}, fmt.Errorf("%s: the references %s belong to no list of ids", t, name)
+}
+
+// kindOfList returns the kind of record that a list of ids with this name identifies, or "".
+func kindOfList(name string) Kind {
+	switch name {
+	case "organisations":
+		return KindOrganisation
+	case "projects":
+		return KindProject
+	default:
+		return ""
+	}
+}
+
+// ReferenceListName returns the name of the list of references that belongs to a list of ids:
+// projectRecords for projects. It is empty for ids without names.
+func ReferenceListName(ids string) string {
+	if kindOfList(ids) == "" {
+		return ""
+	}
+	return strings.TrimSuffix(ids, "s") + "Records"
 }
 
 // fieldIndex returns the index of the text field with this JSON name, or -1.
@@ -246,7 +296,7 @@ func jsonName(sf reflect.StructField) string {
 }
 
 // VisitReferences calls visit for each id in the output that has a reference and is not
-// empty. reference points to the reference next to the id. out is a pointer to the
+// empty, also in lists of ids. reference points to the reference next to the id. out is a pointer to the
 // operation's output type.
 func (o *Operation) VisitReferences(out any, visit func(kind Kind, id UUID, reference **Reference)) {
 	if o.references != nil {
@@ -286,9 +336,28 @@ func (p *referencePlan) visit(v reflect.Value, visit func(Kind, UUID, **Referenc
 			visit(kind, id, reference)
 		}
 	}
+	for _, l := range p.lists {
+		l.visit(v, visit)
+	}
 	for _, n := range p.nested {
 		n.plan.visit(v.Field(n.field), visit)
 	}
+}
+
+// visit calls visit for each id of the list. It keeps the references in the order of the ids.
+func (l referenceList) visit(v reflect.Value, visit func(Kind, UUID, **Reference)) {
+	ids, ok := v.Field(l.ids).Interface().([]UUID)
+	if !ok {
+		return
+	}
+	var references []Reference
+	for _, id := range ids {
+		var r *Reference
+		if visit(l.kind, id, &r); r != nil {
+			references = append(references, *r)
+		}
+	}
+	v.Field(l.references).Set(reflect.ValueOf(references))
 }
 
 // VisitNames calls visit for each field of the input that has a name in place of an id. id

@@ -74,6 +74,30 @@ func TestVisitReferences_TakesKindFromRecordType(t *testing.T) {
 	}
 }
 
+func TestVisitReferences_FillsListsInTheOrderOfTheirIDs(t *testing.T) {
+	t.Parallel()
+	type scopes struct {
+		Projects       []UUID      `json:"projects"`
+		ProjectRecords []Reference `json:"projectRecords,omitempty"`
+	}
+	type access struct {
+		Items []scopes `json:"items"`
+	}
+	o := New[struct{}, access](Spec{Name: "list-scopes", Module: "tracker", Method: "GET", Path: "/scopes", Access: Authenticated, Effect: Read, Summary: "List."})
+	out := &access{Items: []scopes{{Projects: []UUID{"b", "a"}}, {}}}
+	var got []string
+	o.VisitReferences(out, func(kind Kind, id UUID, _ **Reference) { got = append(got, string(kind)+" "+string(id)) })
+	if want := []string{"project b", "project a"}; !slices.Equal(got, want) || out.Items[0].ProjectRecords != nil {
+		t.Errorf("got %q and the references %v, want %q and none", got, out.Items[0].ProjectRecords, want)
+	}
+	for range 2 { // a repetition adds nothing
+		o.VisitReferences(out, func(_ Kind, id UUID, reference **Reference) { *reference = &Reference{ID: id} })
+	}
+	if want := []Reference{{ID: "b"}, {ID: "a"}}; !slices.Equal(out.Items[0].ProjectRecords, want) || out.Items[1].ProjectRecords != nil {
+		t.Errorf("got the references %v and %v, want %v and none", out.Items[0].ProjectRecords, out.Items[1].ProjectRecords, want)
+	}
+}
+
 func TestNew_RejectsReferenceWithoutIDOrKind(t *testing.T) {
 	t.Parallel()
 	type withoutID struct {
@@ -84,9 +108,14 @@ func TestNew_RejectsReferenceWithoutIDOrKind(t *testing.T) {
 		ResourceID string     `json:"resourceId"`
 		Resource   *Reference `json:"resource"`
 	}
+	type withoutList struct {
+		Boats       []UUID      `json:"boats"`
+		BoatRecords []Reference `json:"boatRecords"`
+	}
 	spec := Spec{Name: "get-lost", Module: "tracker", Method: "GET", Path: "/lost", Access: Authenticated, Effect: Read, Summary: "Get."}
 	for name, declare := range map[string]func(){
 		"id": func() { New[struct{}, withoutID](spec) }, "kind": func() { New[struct{}, withoutKind](spec) },
+		"list of ids": func() { New[struct{}, withoutList](spec) },
 	} {
 		func() {
 			defer func() {

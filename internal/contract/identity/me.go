@@ -41,11 +41,13 @@ type PermissionsOut struct {
 
 // EffectivePermission is one permission with the scopes that it applies to.
 type EffectivePermission struct {
-	Name          string    `json:"name" doc:"The permission's name. The suffix .own limits it to records that the caller created or owns."`
-	Description   string    `json:"description" doc:"What the permission allows."`
-	Tenant        bool      `json:"tenant" doc:"Whether the permission applies to the whole tenant."`
-	Organisations []op.UUID `json:"organisations" doc:"The organisations that the permission applies to, if it is not tenant-wide."`
-	Projects      []op.UUID `json:"projects" doc:"The projects that the permission applies to, if it is not tenant-wide."`
+	Name                string         `json:"name" doc:"The permission's name. The suffix .own limits it to records that the caller created or owns."`
+	Description         string         `json:"description" doc:"What the permission allows."`
+	Tenant              bool           `json:"tenant" doc:"Whether the permission applies to the whole tenant."`
+	Organisations       []op.UUID      `json:"organisations" doc:"The organisations that the permission applies to, if it is not tenant-wide."`
+	OrganisationRecords []op.Reference `json:"organisationRecords,omitempty" doc:"The names of the records that organisations identifies, in the same order."`
+	Projects            []op.UUID      `json:"projects" doc:"The projects that the permission applies to, if it is not tenant-wide."`
+	ProjectRecords      []op.Reference `json:"projectRecords,omitempty" doc:"The names of the records that projects identifies, in the same order."`
 }
 
 // Permissions returns the caller's effective permissions.
