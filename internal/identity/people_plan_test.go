@@ -182,16 +182,16 @@ func TestFindMembers_ReadsOnlyTheCurrentTenant(t *testing.T) {
 	r := newFixture(t, fixtureOptions{})
 	r.addPeople(r.globex, "globex", 1500)
 	r.exec(`ANALYZE`)
-	find := func(current, asked op.UUID, search string) (members, buffers int) {
+	find := func(current, requested op.UUID, search string) (members, buffers int) {
 		t.Helper()
 		db := r.module.Read(string(current), nil)
-		if err := db.QueryRow(t.Context(), `SELECT count(*) FROM identity.find_members($1, $2)`, asked, search).Scan(&members); err != nil {
+		if err := db.QueryRow(t.Context(), `SELECT count(*) FROM identity.find_members($1, $2)`, requested, search).Scan(&members); err != nil {
 			t.Fatal(err)
 		}
 		var plan []struct {
 			Plan map[string]any
 		}
-		if err := db.QueryRow(t.Context(), `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT identity.find_members($1, $2)`, asked, search).Scan(&plan); err != nil {
+		if err := db.QueryRow(t.Context(), `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT identity.find_members($1, $2)`, requested, search).Scan(&plan); err != nil {
 			t.Fatal(err)
 		}
 		hit, _ := plan[0].Plan["Shared Hit Blocks"].(float64)
