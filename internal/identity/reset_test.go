@@ -220,6 +220,9 @@ func TestResetUserPassword_RejectsAddressSetByAdministrator(t *testing.T) {
 	// The user can still log in and confirm an address.
 	session := r.login("me@evil.example")
 	r.wantFault("change-email", request{token: session, body: body(fields{"email": "member@acme.example", "currentPassword": "not the password"})}, fault.CodeValidation, "currentPassword")
+	for _, email := range []string{"admin@acme.example\u200b", "ad\u00admin@acme.example", "\uff41dmin@acme.example", "\u212aate@acme.example"} {
+		r.wantFault("change-email", request{token: session, body: body(fields{"email": email, "currentPassword": testPassword})}, fault.CodeValidation, "e-mail address")
+	}
 	must[op.None](r, "change-email", request{token: session, body: body(fields{"email": "member@acme.example", "currentPassword": testPassword})})
 	must[contract.PasswordResetStarted](r, "reset-user-password", pathRequest(admin, "userId", member, nil))
 	r.runResetJobs()

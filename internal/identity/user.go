@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
@@ -13,6 +14,8 @@ import (
 	"parapet/internal/op"
 	"parapet/internal/password"
 	"parapet/internal/uid"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 func (s *Service) userOperations() []op.Bound {
@@ -328,8 +331,16 @@ func checkEmail(field, kind, email string) error {
 		return fault.Validation(field, "An e-mail address of the form agent+<class>@<domain> is allowed only for an agent.")
 	case kind == contract.KindService:
 		return fault.Validation(field, "The e-mail address of a service principal cannot be changed; provisioning sets it.")
+	case strings.ContainsFunc(email, isInvisible) || !norm.NFKC.IsNormalString(email):
+		// Such an address looks like another one.
+		return fault.Validation(field, "The e-mail address contains an invisible character, or a letter in a special form such as full width. Type it again.")
 	}
 	return nil
+}
+
+// isInvisible reports whether a character has no shape of its own.
+func isInvisible(r rune) bool {
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zs, unicode.Zl, unicode.Zp)
 }
 
 // isAgentEmail reports whether the address has the form agent+<class>@<domain>.
