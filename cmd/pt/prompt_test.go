@@ -59,8 +59,8 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"id":"018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f","key":"APOLLO-1","token":%q,"expiresAt":"2099-01-01T00:00:00Z"}`, testToken())
 }
 
-// sent returns the bodies of all requests.
-func (a *api) sent() string {
+// sentBodies returns the bodies of all requests.
+func (a *api) sentBodies() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return strings.Join(a.bodies, "\n")
@@ -197,7 +197,7 @@ func TestPrompt_AsksOnTerminal(t *testing.T) {
 			if !strings.Contains(screen, tc.shown) || (tc.hidden != "" && strings.Contains(screen, tc.hidden)) {
 				t.Errorf("got the screen\n%s\nwant %q in it, and not %q", screen, tc.shown, tc.hidden)
 			}
-			if sent := a.sent(); !strings.Contains(sent, tc.sent) || (tc.code != cli.ExitDone && tc.sent == "" && strings.Contains(sent, "title")) {
+			if sent := a.sentBodies(); !strings.Contains(sent, tc.sent) || (tc.code != cli.ExitDone && tc.sent == "" && strings.Contains(sent, "title")) {
 				t.Errorf("got the requests %q, want %q", sent, tc.sent)
 			}
 		})
@@ -205,7 +205,7 @@ func TestPrompt_AsksOnTerminal(t *testing.T) {
 }
 
 // A pipe in place of the keyboard gets no question, although the output is a terminal.
-func TestPrompt_AsksNothingInPipe(t *testing.T) {
+func TestPrompt_IsOffWithoutTerminal(t *testing.T) {
 	t.Parallel()
 	screen, tty, err := pty.Open()
 	if err != nil {
@@ -218,7 +218,7 @@ func TestPrompt_AsksNothingInPipe(t *testing.T) {
 	err = cmd.Run()
 	tty.Close()
 	shown, _ := io.ReadAll(screen)
-	if code := cmd.ProcessState.ExitCode(); code != cli.ExitUsage || strings.Contains(string(shown), "Title: ") || a.sent() != "" {
-		t.Errorf("got exit code %d (%v), the requests %q and\n%s\nwant exit %d, no question and no request", code, err, a.sent(), shown, cli.ExitUsage)
+	if code := cmd.ProcessState.ExitCode(); code != cli.ExitUsage || strings.Contains(string(shown), "Title: ") || a.sentBodies() != "" {
+		t.Errorf("got exit code %d (%v), the requests %q and\n%s\nwant exit %d, no question and no request", code, err, a.sentBodies(), shown, cli.ExitUsage)
 	}
 }

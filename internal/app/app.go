@@ -110,7 +110,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 		return nil, err
 	}
 	a.api, err = httpapi.New(httpapi.Config{
-		Operations: a.operations, Off: offRoutes(cfg.Modules), Auth: a.checker, Ready: a.checkReady, TrustedProxies: cfg.Proxies,
+		Operations: a.operations, Off: disabledRoutes(cfg.Modules), Auth: a.checker, Ready: a.checkReady, TrustedProxies: cfg.Proxies,
 		Registry: a.registry, Log: log, Version: version, Documents: docs.FS, Tracer: a.tracer,
 	})
 	if err != nil {
@@ -158,13 +158,13 @@ func (a *App) newChecker(tokens *token.Keyring) error {
 	return err
 }
 
-// offRoutes returns the routes of the modules that this process does not serve.
-func offRoutes(modules []string) []httpapi.OffRoute {
-	var off []httpapi.OffRoute
+// disabledRoutes returns the routes of the modules that this process does not serve.
+func disabledRoutes(modules []string) []httpapi.DisabledRoute {
+	var off []httpapi.DisabledRoute
 	for _, o := range slices.Concat(contractidentity.Operations(), contracttracker.Operations()) {
 		if !slices.Contains(modules, o.Module) {
 			message := fmt.Sprintf("The module %s is off on this server. The operator turns it on with PT_MODULES.", o.Module)
-			off = append(off, httpapi.OffRoute{Method: o.Method, Path: o.Path, Message: message})
+			off = append(off, httpapi.DisabledRoute{Method: o.Method, Path: o.Path, Message: message})
 		}
 	}
 	return off

@@ -66,7 +66,7 @@ func writeInbox(d *markdown.Doc, in *tracker.Inbox) {
 		section("Assigned to you", s.Items, s.HasMore, "Update: pt update-task "+s.Items[0].Key+" --status <status>. All: pt search --mine --open")
 	}
 	if s := in.Ready; s != nil && len(s.Items) > 0 {
-		section("Ready to start", s.Items, s.HasMore, "Claim: pt claim-next-ready "+op.TaskKeyPrefix(s.Items[0].Key)+". All: pt search --ready")
+		section("Ready to start", s.Items, s.HasMore, "Claim the next task: pt claim-next-ready "+op.TaskKeyPrefix(s.Items[0].Key)+". All: pt search --ready")
 	}
 	if isEmpty {
 		d.Line("No decisions, reviews or tasks wait for you.")

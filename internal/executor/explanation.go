@@ -109,8 +109,8 @@ func notExplainable(o *op.Operation) error {
 	return fault.Validation("operation", "The decision about "+o.Name+" cannot be explained, because it is not a decision of one permission about one record. Use an operation on one record, such as update-task.")
 }
 
-// reset forgets the decision of an attempt. A call is retried if the principal was outdated,
-// and only the decision of the last attempt is the one that the explanation is about.
+// reset removes the decision of an earlier attempt. A call is retried if the principal was
+// outdated; the explanation reports the last attempt.
 func (e *explanation) reset() {
 	e.decided, e.Resource, e.Decision = false, authz.Resource{}, authz.Decision{}
 }

@@ -26,7 +26,7 @@ type Cron struct {
 func (a *API) MountCron(secret string, routes ...Cron) {
 	if secret == "" {
 		for _, r := range routes {
-			a.off = append(a.off, OffRoute{Method: http.MethodGet, Path: r.Path, Message: "The cron route is off on this server. The operator turns it on with CRON_SECRET."})
+			a.off = append(a.off, DisabledRoute{Method: http.MethodGet, Path: r.Path, Message: "The cron route is off on this server. The operator turns it on with CRON_SECRET."})
 		}
 		return
 	}

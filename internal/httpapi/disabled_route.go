@@ -9,8 +9,8 @@ import (
 	"parapet/internal/fault"
 )
 
-// OffRoute is a route that a setting of the server turns off.
-type OffRoute struct {
+// DisabledRoute is a route that a setting of the server turns off.
+type DisabledRoute struct {
 	Method, Path string
 	// Message names the setting that turns the route on.
 	Message string

@@ -16,7 +16,7 @@ func TestNoRoute_NamesTheSettingToAuthenticatedCallers(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	api := newTestAPI(t, &log, func(c *Config) {
-		c.Off = []OffRoute{{Method: "PATCH", Path: "/api/off/{id}", Message: "off: PT_MODULES"}}
+		c.Off = []DisabledRoute{{Method: "PATCH", Path: "/api/off/{id}", Message: "off: PT_MODULES"}}
 	})
 	api.MountCron("", Cron{Name: "work", Path: "/api/cron/work"})
 	for _, tc := range []struct{ method, path, token, want string }{

@@ -39,7 +39,7 @@ type Authenticator interface {
 type Config struct {
 	Operations []op.Bound
 	// Off are the routes that settings turn off.
-	Off  []OffRoute
+	Off  []DisabledRoute
 	Auth Authenticator
 	// Ready returns nil if requests can be served, or else the reason.
 	Ready func(ctx context.Context) error
@@ -62,7 +62,7 @@ type API struct {
 	engine  *gin.Engine
 	metrics *metrics
 	// off are the routes that settings turn off.
-	off []OffRoute
+	off []DisabledRoute
 }
 
 // New mounts the operations. It returns an error if two of them have the same route or

@@ -78,7 +78,7 @@ func decideAccess(ctx context.Context, c *executor.Call, user authz.Resource) (s
 		}
 		// As for the records of other users, which belong to no project.
 		if c.Actor.Subject.IsLimitedToProjects() {
-			return false, fault.ForbiddenBecause("This key is limited to a project, and get-access shows the access in the whole tenant. " +
+			return false, fault.ForbiddenBecause("get-access is not available with a key that is limited to a project. " +
 				"Use the operation permissions, or a credential without this limit.")
 		}
 		return true, nil
@@ -174,17 +174,17 @@ func assignmentsOf(held []heldRole) []authz.Assignment {
 // projects of an initiative nor the organisation of a project. It therefore shows such a
 // delegation with its own scope if the delegator's scopes may overlap with it.
 func delegatedOrigins(d *trackercontract.ReceivedDelegation, delegator authz.Scopes) []contract.PermissionOrigin {
-	whole := []contract.PermissionOrigin{{Scope: strings.ToLower(d.Scope), ScopeID: d.ProjectID}}
+	delegationScope := []contract.PermissionOrigin{{Scope: strings.ToLower(d.Scope), ScopeID: d.ProjectID}}
 	switch {
 	case delegator.Tenant:
-		return whole
+		return delegationScope
 	case d.ProjectID != "":
 		if len(delegator.Organisations) > 0 || slices.Contains(delegator.Projects, string(d.ProjectID)) {
-			return whole
+			return delegationScope
 		}
 		return nil
-	case whole[0].Scope != contract.ScopeTenant:
-		return whole
+	case delegationScope[0].Scope != contract.ScopeTenant:
+		return delegationScope
 	}
 	var origins []contract.PermissionOrigin
 	for _, id := range delegator.Organisations {

@@ -133,8 +133,8 @@ func TestGetAccess_OfAnotherUserNeedsPermissions(t *testing.T) {
 	}
 }
 
-// A delegation gives its permissions only in the scopes in which the delegator holds them
-// now, not in those of the time when it was created.
+// A delegation grants a permission only in the scopes in which the delegator holds it now, not
+// in those held when it was created.
 func TestGetAccess_DelegationIsLimitedToCurrentScopesOfDelegator(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
@@ -190,7 +190,7 @@ func TestDelegatedOrigins_IntersectScopes(t *testing.T) {
 	}
 }
 
-// A key that is limited to a project must not show what its owner may do elsewhere.
+// A key that is limited to a project must not show what its owner may do in other projects.
 func TestGetAccess_KeyLimitedToProjectIsDenied(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})

@@ -136,5 +136,5 @@ func explainedInput(o *op.Operation, in *contract.ExplainDecisionIn) (any, error
 			input.Elem().Field(f.Index).SetString(value)
 		}
 	}
-	return input.Interface(), o.FillMinimal(input.Interface())
+	return input.Interface(), o.FillRequiredFields(input.Interface())
 }

@@ -101,7 +101,7 @@ func TestGrantPermission_RestoresGrantOfServiceRole(t *testing.T) {
 }
 
 // A caller can grant and assign only permissions that it holds in the same scope.
-func TestGrantPermissionAndAssignRole_RequirePermissionsInSameScope(t *testing.T) {
+func TestGrantAndAssign_CallerNeedsPermissionInSameScope(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")

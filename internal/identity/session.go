@@ -176,7 +176,8 @@ func (s *Service) createSession(ctx context.Context, a account, membership login
 const maxSessionToken = 3800
 
 // signSession signs the token of a session. It leaves out the scopes of the roles if the
-// token would be too long: a session has a role only in the scopes on record in any case.
+// token would be too long: a session has a role only in the scopes on record in any case. A
+// new scope of one of its roles then counts at once, without another login.
 func (s *Service) signSession(claims token.Claims) (string, error) {
 	text, err := s.deps.Tokens.Issue(claims, token.Session)
 	if claims.RoleScopes != nil && (errors.Is(err, token.ErrTooLong) || len(text) > maxSessionToken) {
@@ -184,7 +185,7 @@ func (s *Service) signSession(claims token.Claims) (string, error) {
 		text, err = s.deps.Tokens.Issue(claims, token.Session)
 	}
 	if errors.Is(err, token.ErrTooLong) {
-		return "", fault.Conflict("The names of your roles are too long for a session. Ask an administrator to assign you fewer roles.")
+		return "", fault.Conflict("You have too many roles for one session. Ask an administrator to remove some of your roles.")
 	}
 	return text, err
 }

@@ -322,9 +322,9 @@ func TestLogin_AccountsInOtherTenantsDoNotBlockLogin(t *testing.T) {
 	}
 }
 
-// A session token without scopes grants no more than one with them: the roles on record
-// limit it.
-func TestLogin_WithRolesInManyProjects(t *testing.T) {
+// A session token without scopes is limited by the roles on record. A scope that is assigned
+// after the login counts at once, unlike in a session with scopes; a new role does not.
+func TestLogin_LeavesOutScopesThatMakeTokenTooLong(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	member := r.acme.people["member"]
@@ -356,6 +356,15 @@ FROM identity.role_assignments a, generate_series(2, 300) WHERE a.user_id = $1`,
 	if n := projects(); n != 200 {
 		t.Errorf("after 100 unassignments: got the permission in %d projects, want 200", n)
 	}
+	r.exec(`INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope, scope_id)
+SELECT tenant_id, gen_random_uuid(), user_id, role_id, 'project', gen_random_uuid() FROM identity.role_assignments WHERE user_id = $1 LIMIT 1`, member)
+	r.exec(`INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope)
+SELECT tenant_id, gen_random_uuid(), $1, id, 'tenant' FROM identity.roles WHERE tenant_id = $2 AND name = 'Admin'`, member, r.acme.id)
+	r.checker.DropAll()
+	if n := projects(); n != 201 {
+		t.Errorf("after an assignment of the role and one of another role: got the permission in %d projects, want 201", n)
+	}
+	r.exec(`DELETE FROM identity.role_assignments a USING identity.roles r WHERE a.user_id = $1 AND r.id = a.role_id AND r.name = 'Admin'`, member)
 	// The scopes in a key count by themselves, so it cannot do without them.
 	issuer := uid.New()
 	r.exec(`INSERT INTO identity.roles (tenant_id, id, name) VALUES ($1, $2, 'Issuer')`, r.acme.id, issuer)

@@ -11,7 +11,7 @@ import (
 
 // An address identifies its user only if an administrator has set it, or if the user can read
 // the mailbox.
-func TestVerifiedAddress_ChangesThatUsersMakeThemselvesDoNotCount(t *testing.T) {
+func TestEmailVerified_IsFalseAfterUserChangesOwnAddress(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
@@ -32,7 +32,7 @@ func TestVerifiedAddress_ChangesThatUsersMakeThemselvesDoNotCount(t *testing.T) 
 		{"an administrator changes the display name only", "member", "alice@acme.example", func(user op.UUID, _ string) {
 			must[contract.User](r, "update-user", pathRequest(admin, "userId", user, fields{"displayName": "Alice"}))
 		}, false},
-		{"the user opens a link that was sent to the address", "member", "alice@acme.example", func(_ op.UUID, email string) {
+		{"the user resets the password with a link that was sent to the address", "member", "alice@acme.example", func(_ op.UUID, email string) {
 			must[op.None](r, "request-password-reset", request{body: body(fields{"email": email})})
 			r.runResetJobs()
 			_, tokens := r.sentMail.links(t)

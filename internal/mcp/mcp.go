@@ -159,7 +159,7 @@ func (s *Server) recover(next sdk.MethodHandler) sdk.MethodHandler {
 				if s.log != nil {
 					s.log.ErrorContext(ctx, "mcp: panic", slog.String("method", method), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 				}
-				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "Something went wrong on the server."}
+				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "Internal error. Try again. If it happens again, give the operator the time of the call."}
 			}
 		}()
 		return next(ctx, method, req)

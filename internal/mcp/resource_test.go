@@ -155,7 +155,7 @@ func TestResources_ListFailsWithoutAccess(t *testing.T) {
 }
 
 // A server without the module tracker has no resources and no prompts.
-func TestServer_WithoutTracker(t *testing.T) {
+func TestServer_OmitsToolsOfMissingModule(t *testing.T) {
 	t.Parallel()
 	s, err := New(identity.Operations(), "test", nil)
 	if err != nil {
@@ -354,7 +354,7 @@ func TestWaitDecision_DefaultsToLatestRequest(t *testing.T) {
 
 // Another request can replace the one that the caller has read. Only the id shows which
 // question an answer is for.
-func TestChangeOfDecision_RequiresRequestThatTheCallerRead(t *testing.T) {
+func TestAnswerDecision_RequiresRequestID(t *testing.T) {
 	t.Parallel()
 	f := harbour()
 	c := connect(t, newServer(t), f, View{Toolsets: []string{"decisions"}}, nil, "")

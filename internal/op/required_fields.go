@@ -7,10 +7,10 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// FillMinimal completes an input to that of the smallest valid request, except ids: it sets
+// FillRequiredFields completes an input to that of the smallest valid request, except ids: it sets
 // the fields that are zero to their default, and required fields of the body to an example
 // value. in is a pointer to the operation's input type.
-func (o *Operation) FillMinimal(in any) error {
+func (o *Operation) FillRequiredFields(in any) error {
 	for _, f := range o.Fields {
 		v := reflect.ValueOf(in).Elem().Field(f.Index)
 		switch {

@@ -10,11 +10,11 @@ import (
 	"parapet/internal/op"
 )
 
-func TestFillMinimal_SetsDefaultsAndRequiredFieldsExceptIDs(t *testing.T) {
+func TestFillRequiredFields_SetsDefaultsAndRequiredFieldsExceptIDs(t *testing.T) {
 	t.Parallel()
 	for _, o := range slices.Concat(identity.Operations(), tracker.Operations()) {
 		in := reflect.New(o.In)
-		if err := o.FillMinimal(in.Interface()); err != nil {
+		if err := o.FillRequiredFields(in.Interface()); err != nil {
 			t.Errorf("%s: %v", o.Name, err)
 			continue
 		}
@@ -33,7 +33,7 @@ func TestFillMinimal_SetsDefaultsAndRequiredFieldsExceptIDs(t *testing.T) {
 		}
 	}
 	in := &tracker.CreateProjectIn{Name: "Kept"}
-	if err := tracker.CreateProject.FillMinimal(in); err != nil || in.Name != "Kept" || in.Classification != "UNCLASSIFIED" {
+	if err := tracker.CreateProject.FillRequiredFields(in); err != nil || in.Name != "Kept" || in.Classification != "UNCLASSIFIED" {
 		t.Errorf("got %v and %+v, want the given name and the default classification", err, in)
 	}
 }

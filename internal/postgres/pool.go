@@ -217,7 +217,7 @@ func (p *Pool) acquire(ctx context.Context, tenant string, lane admission.Lane) 
 func poolFullError(inTenant bool, cause error) error {
 	f := fault.Unavailable(fmt.Errorf("postgres: all connections are in use (PT_POOL_CONNS): %w", cause))
 	if inTenant {
-		f.Message = "All database connections of the server are in use (PT_POOL_CONNS). Try again shortly."
+		f.Message = "All database connections of the server are in use. Try again shortly. The operator sets their number with PT_POOL_CONNS."
 	}
 	return f
 }

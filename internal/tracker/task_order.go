@@ -23,8 +23,8 @@ type taskOrder struct {
 	// how many tasks are ready. With a known limit, it would read and sort all of them; with
 	// an unknown limit, it expects to need a tenth of the rows and scans the index in order.
 	hideLimit bool
-	// byCategory reads a page of each status category and sorts these pages in Go, because the
-	// indexes of the order start with the category.
+	// byCategory reports whether the statement reads one page of each status category, because
+	// the indexes of the order start with the category. Go merges the pages.
 	byCategory bool
 }
 

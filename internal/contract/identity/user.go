@@ -45,7 +45,7 @@ type User struct {
 	PrincipalKind    string         `json:"principalKind" enum:"HUMAN|SERVICE|AGENT" doc:"A person, an integration or a synthetic agent."`
 	IntegrationKey   string         `json:"integrationKey,omitempty" doc:"The integration that a SERVICE principal represents. No operation can change it."`
 	Email            string         `json:"email" doc:"The e-mail address; for display only if the user is a SERVICE principal."`
-	EmailVerified    bool           `json:"emailVerified" doc:"Whether the address identifies the user: an administrator set it, or the user opened a link that was sent to it. False after users change their own address."`
+	EmailVerified    bool           `json:"emailVerified" doc:"Whether the address identifies the user: another user set it, or the user reset the password with a link that was sent to it. False after users change their own address."`
 	DisplayName      string         `json:"displayName" doc:"The display name: user-generated, untrusted text."`
 	Status           string         `json:"status" enum:"ACTIVE|SUSPENDED|DELETED" doc:"The user's status, the same in every tenant."`
 	Clearance        string         `json:"clearance,omitempty" doc:"The highest classification that the user may read in this tenant; absent means UNCLASSIFIED."`
