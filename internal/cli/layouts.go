@@ -129,8 +129,14 @@ var layouts = sync.OnceValue(func() map[reflect.Type]layout {
 			columns: "state delegator delegate scope permissions until id", title: "Delegation: {state}", omit: "projectId initiativeId", addresses: true,
 			values: map[string]valueFunc{"scope": value(delegationScope)},
 		},
-		reflect.TypeFor[identity.Colleague]():          {columns: "displayName email principalKind id"},
-		reflect.TypeFor[identity.User]():               {columns: "displayName email status roles principalKind clearance? organisationId? id", omit: "homeTenantId"},
+		reflect.TypeFor[identity.Colleague](): {
+			columns: "displayName email principalKind id",
+			values:  map[string]valueFunc{"email": value(func(p *identity.Colleague) string { return formatAddress(p.Email, p.EmailVerified) })},
+		},
+		reflect.TypeFor[identity.User](): {
+			columns: "displayName email status roles principalKind clearance? organisationId? id", omit: "homeTenantId emailVerified",
+			values: map[string]valueFunc{"email": value(func(u *identity.User) string { return formatAddress(u.Email, u.EmailVerified) })},
+		},
 		reflect.TypeFor[identity.AssignedRole]():       {columns: "role scope scopeId=Record? createdAt=Assigned", title: "{role}"},
 		reflect.TypeFor[identity.ReceivedDelegation](): {columns: "delegator=From_whom scope scopeId=Record? permissions from=Starts until=Ends", addresses: true},
 		reflect.TypeFor[grant]():                       {columns: "userId role scope scopeId=Record? createdAt=Assigned", addresses: true},
@@ -266,4 +272,13 @@ func criteriaByResult(r *tracker.GateReview, met bool) string {
 		}
 	}
 	return strings.Join(texts, "; ")
+}
+
+// formatAddress marks an address that does not identify its user, because users can set any
+// address that is not in use.
+func formatAddress(email string, verified bool) string {
+	if email == "" || verified {
+		return email
+	}
+	return email + " (unverified)"
 }
