@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -140,6 +141,8 @@ func TestRunner_PausedLeaderIsReplaced(t *testing.T) {
 			publish(t, db, tenant, "before")
 			pgtest.Eventually(t, time.Minute, "the first event is delivered", func() bool { return count(`SELECT count(*) FROM public.taken`) == 1 })
 			pgtest.Eventually(t, time.Minute, "River has a leader", func() bool { return count(`SELECT count(*) FROM river.river_leader`) == 1 })
+			const dispatchers = `SELECT coalesce(max(epoch), 0) FROM events.leases WHERE name = 'dispatching'`
+			term := count(dispatchers)
 			leader, want := count(`SELECT process FROM public.taken`), []string{"before", "after"}
 			var scheduler string
 			if err := owner.QueryRow(t.Context(), `SELECT leader_id FROM river.river_leader`).Scan(&scheduler); err != nil {
@@ -178,6 +181,7 @@ func TestRunner_PausedLeaderIsReplaced(t *testing.T) {
 				})
 			}
 			t.Logf("from SIGSTOP to the work of another process: %s", time.Since(paused).Round(time.Millisecond))
+			resumed := time.Now()
 			if err := processes[leader].Process.Signal(syscall.SIGCONT); err != nil {
 				t.Fatal(err)
 			}
@@ -190,8 +194,13 @@ func TestRunner_PausedLeaderIsReplaced(t *testing.T) {
 			if err != nil || !slices.Equal(got, want) {
 				t.Errorf("events: got %v, %v; want %v", got, err, want)
 			}
-			// The resumed process does not dispatch; the other one handles the new events.
-			if n := count(`SELECT count(*) FROM public.taken WHERE process = $1`, leader); scenario != "scheduler" && n != 1 {
+			// The resumed process does not dispatch; the other one handles the new events. Two things
+			// may still make it deliver events: a sweep of the outbox, which runs in any process,
+			// and no or another change of the leader on a busy machine.
+			sweeps := count(`SELECT count(*) FROM river.river_job WHERE kind = 'outbox_sweep'
+				AND array_to_string(attempted_by, ' ') LIKE '%-' || $1::text || '-%' AND coalesce(finalized_at, now()) >= $2`, strconv.Itoa(leader), resumed)
+			changes := count(dispatchers) - term
+			if n := count(`SELECT count(*) FROM public.taken WHERE process = $1`, leader); scenario != "scheduler" && sweeps == 0 && changes == 1 && n != 1 {
 				t.Errorf("events of the paused process: got %d, want 1, from before the pause", n)
 			}
 			if n := count(`SELECT count(*) FROM (SELECT 1 FROM river.river_job WHERE kind = 'outbox_sweep' GROUP BY date_trunc('minute', scheduled_at) HAVING count(*) > 1) twice`); n != 0 {
