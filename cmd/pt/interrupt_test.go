@@ -1,30 +1,45 @@
 package main
 
 import (
+	"bufio"
+	"fmt"
 	"os"
-	"path/filepath"
+	"os/signal"
 	"syscall"
 	"testing"
 
 	"parapet/internal/cli"
 )
 
-// interruptiblePager reports Ctrl-C and goes on. It prints the text after Enter.
-const interruptiblePager = `#!/bin/sh
-trap 'echo INTERRUPTED' INT
-echo READY
-until read -r key </dev/tty; do :; done
-sed s/^/paged:/
-`
+// asPager is the argument with which the test binary runs as a pager.
+const asPager = "-run-as-pager"
+
+// runPager is a pager that reports Ctrl-C and goes on. It prints the text after Enter. It is
+// no shell script, because a shell can miss a signal that arrives just before it reads.
+func runPager() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	go func() {
+		for range signals {
+			fmt.Println("INTERRUPTED")
+		}
+	}()
+	keys, err := os.Open("/dev/tty")
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println("READY")
+	_, _ = bufio.NewReader(keys).ReadString('\n')
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		fmt.Println("paged:" + lines.Text())
+	}
+}
 
 func startPager(t *testing.T) *terminal {
 	t.Helper()
-	pager := filepath.Join(t.TempDir(), "pager")
-	if err := os.WriteFile(pager, []byte(interruptiblePager), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	cmd := newPT(t, newAPI(t), []string{"get-task", "APOLLO-1", "--json"})
-	cmd.Env = append(cmd.Env, "PT_PAGER="+pager, "PATH="+os.Getenv("PATH"))
+	cmd.Env = append(cmd.Env, "PT_PAGER="+os.Args[0]+" "+asPager)
 	s := startInTerminal(t, cmd, 1)
 	s.expect("READY")
 	return s

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,6 +27,10 @@ const runAsPT = "PT_TEST_RUN_AS_PT"
 func TestMain(m *testing.M) {
 	if os.Getenv(runAsPT) != "" {
 		main()
+	}
+	if len(os.Args) == 2 && os.Args[1] == asPager {
+		runPager()
+		return
 	}
 	os.Exit(m.Run())
 }
@@ -88,6 +93,13 @@ func newPT(t *testing.T, a *api, args []string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(t.Context(), terminalTimeout)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	// Also end the programs that pt has started, because they keep the terminal open.
+	cmd.Cancel = func() error {
+		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err == nil {
+			return nil
+		}
+		return cmd.Process.Kill() // no group of its own, because it has no terminal
+	}
 	cmd.Env = []string{runAsPT + "=1", "TERM=xterm", "PT_CONFIG_DIR=" + t.TempDir(), "PT_BASE_URL=" + a.url, "PT_AUTH_TOKEN=" + testToken(), "PT_PROJECT=APOLLO"}
 	return cmd
 }
