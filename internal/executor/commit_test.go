@@ -157,6 +157,8 @@ func TestExecutor_WhenCommitResponseIsLost_LooksUpTheOutcome(t *testing.T) {
 					release()
 					return
 				}
+				// If the caller gave up before the server commits, the server would roll back.
+				pgtest.Eventually(t, time.Minute, "the change is committed", func() bool { return h.count(entriesSQL) == 2 })
 				cancel()
 			}()
 			out, err := lossy.recordingOperation(1).Call(caller, &thingIn{"lost"})
