@@ -3,6 +3,11 @@
 -- The index of trigrams contains the users of all tenants. In a small tenant, a search for a common text would cost as much
 -- as all tenants together have matches. A text without three letters or digits in a row has no trigram: with it, the index is
 -- read from end to end.
+
+-- Only the owner of a function can replace it, and the migrating role may not inherit the owner's privileges.
+GRANT CREATE ON SCHEMA identity TO parapet_context;
+SET LOCAL ROLE parapet_context;
+
 CREATE OR REPLACE FUNCTION identity.find_members(p_tenant uuid, p_text text)
     RETURNS SETOF uuid LANGUAGE plpgsql STABLE SECURITY DEFINER ROWS 100
     SET search_path = pg_catalog, pg_temp
@@ -32,3 +37,6 @@ BEGIN
     END IF;
 END
 $$;
+
+RESET ROLE;
+REVOKE CREATE ON SCHEMA identity FROM parapet_context;
