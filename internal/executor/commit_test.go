@@ -35,8 +35,10 @@ func (h *fixture) recordingOperation(n int) op.Bound {
 		},
 		Do: func(_ context.Context, c *executor.Call, in *thingIn, name string) (*thingOut, error) {
 			for range n {
-				c.Record(executor.AuditEntry{Action: "thing.changed", ResourceType: "thing", ResourceID: name, Critical: n == 3})
-				c.Emit(executor.Event{Type: "projects.thing.changed", AggregateType: "thing", AggregateID: h.user, Payload: in})
+				c.Record(executor.Change{
+					Action: "thing.changed", Type: "thing", ID: op.UUID(name), Critical: n == 3,
+					Event: "projects.thing.changed", EventAbout: executor.Aggregate{Type: "thing", ID: h.user}, Payload: in,
+				})
 			}
 			return &thingOut{Name: name}, nil
 		},
@@ -109,7 +111,7 @@ func TestExecutor_WhenPausedInTransaction_ServerEndsTransaction(t *testing.T) {
 			}
 			began <- pid
 			<-wake
-			c.Record(executor.AuditEntry{Action: "thing.changed", ResourceType: "thing", ResourceID: "paused"})
+			c.Record(executor.Change{Action: "thing.changed", Type: "thing", ID: "paused"})
 			return &thingOut{}, nil
 		},
 	})

@@ -132,9 +132,9 @@ type Call struct {
 	// delegatorID is the user whose delegation allowed the operation; empty if the
 	// caller's own permissions were sufficient.
 	delegatorID op.UUID
-	records
-	// otherTenants holds what the call records in other tenants.
-	otherTenants map[op.UUID]*records
+	// changes holds what the call records in its tenant, otherTenants what it records in others.
+	changes      []Change
+	otherTenants map[op.UUID][]Change
 }
 
 // errStale means that the tenant's grants or the caller's delegations have changed since
@@ -309,10 +309,10 @@ func (m *Module) change(ctx context.Context, c *Call, found *tenantState, f func
 
 // invalidateCaches drops the cached data of this process that the call has changed.
 func (c *Call) invalidateCaches() {
-	c.module.names.changed(c.auditEntries)
+	c.module.names.changed(c.changes)
 	if cache, ok := c.module.cfg.Principals.(cacheInvalidator); ok {
-		for _, n := range c.auditEntries {
-			cache.Invalidate(n.ResourceType, op.UUID(n.ResourceID))
+		for i := range c.changes {
+			cache.Invalidate(c.changes[i].Type, c.changes[i].ID)
 		}
 	}
 }

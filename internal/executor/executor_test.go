@@ -168,8 +168,10 @@ func (h *fixture) changeOperation() op.Bound {
 		},
 		Do: func(_ context.Context, c *executor.Call, in *thingIn, name string) (*thingOut, error) {
 			run := h.runs.Add(1)
-			c.Record(executor.AuditEntry{Action: "thing.changed", ResourceType: "thing", ResourceID: name, Critical: in.Name == "critical"})
-			c.Emit(executor.Event{Type: "projects.thing.changed", AggregateType: "thing", AggregateID: h.user, Payload: in})
+			c.Record(executor.Change{
+				Action: "thing.changed", Type: "thing", ID: op.UUID(name), Critical: in.Name == "critical",
+				Event: "projects.thing.changed", EventAbout: executor.Aggregate{Type: "thing", ID: h.user}, Payload: in,
+			})
 			if in.Name == "fails" {
 				return nil, fault.Conflict("It fails after it has written.")
 			}
@@ -304,7 +306,7 @@ func TestExecutor_RetriesAfterDeadlock(t *testing.T) {
 			return in.Name, h.resource(in), nil
 		},
 		Do: func(ctx context.Context, c *executor.Call, in *thingIn, name string) (*thingOut, error) {
-			c.Record(executor.AuditEntry{Action: "thing.changed", ResourceType: "thing", ResourceID: name})
+			c.Record(executor.Change{Action: "thing.changed", Type: "thing", ID: op.UUID(name)})
 			if tries.Add(1) < 3 {
 				_, err := c.DB.Exec(ctx, `DO $$ BEGIN RAISE EXCEPTION 'deadlock' USING ERRCODE = '40P01'; END $$`)
 				return nil, postgres.MapError(err)

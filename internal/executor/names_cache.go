@@ -58,10 +58,10 @@ func (n *NameCache) put(subject *authz.Subject, r *op.Reference, now time.Time) 
 	n.entries[nameKey{subject, r.ID}] = nameEntry{r, now.Add(nameCacheTTL)}
 }
 
-// changed empties the cache if one of the entries is about a record that it may contain.
-func (n *NameCache) changed(entries []AuditEntry) {
-	if !slices.ContainsFunc(entries, func(e AuditEntry) bool {
-		return e.ResourceType == "user" || e.ResourceType == "membership" || isCached(op.Kind(e.ResourceType))
+// changed empties the cache if one of the changes is about a record that it may contain.
+func (n *NameCache) changed(changes []Change) {
+	if !slices.ContainsFunc(changes, func(ch Change) bool {
+		return ch.Type == "user" || ch.Type == "membership" || isCached(op.Kind(ch.Type))
 	}) {
 		return
 	}

@@ -302,7 +302,7 @@ func TestExecutor_CachesNamesPerSubject(t *testing.T) {
 			return "", h.resource(in), nil
 		},
 		Do: func(_ context.Context, c *executor.Call, _ *thingIn, _ string) (*thingOut, error) {
-			c.Record(executor.AuditEntry{Action: "project.updated", ResourceType: "project", ResourceID: string(one)})
+			c.Record(executor.Change{Action: "project.updated", Type: "project", ID: one})
 			return &thingOut{}, nil
 		},
 	})

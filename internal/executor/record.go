@@ -16,70 +16,66 @@ import (
 	"parapet/internal/uid"
 )
 
-// AuditEntry is an audit entry as a handler records it. The executor adds the actor, the
-// credential, the time, the tenant and the correlation id.
-type AuditEntry struct {
-	// Action is <noun>.<past-tense verb>, for example task.updated.
-	Action       string
-	ResourceType string
-	ResourceID   string
-	// Changes is any value that marshals to JSON, or nil. It contains ids and codes,
-	// never a secret and never an address.
-	Changes any
+// Change is a change of a record as a handler reports it. The executor writes its audit entry
+// and its event in the transaction of the change, and adds the actor, the credential, the
+// time, the tenant and the correlation id.
+type Change struct {
+	// Action is the action of the audit entry, <noun>.<past-tense verb>, for example
+	// task.updated. If it is empty, no audit entry is written.
+	Action string
+	// Type and ID identify the changed record.
+	Type string
+	ID   op.UUID
+	// Classification is that of the record; empty if it has none.
+	Classification string
 	// Critical also emits the event audit.entry.created.
 	Critical bool
-	// Classification is that of the resource; empty if it has none.
-	Classification string
-}
+	// Details is what the audit entry says about the change: any value that marshals to JSON,
+	// or nil. It contains ids and codes, never a secret and never an address.
+	Details any
 
-// Event is a domain event as a handler emits it. The executor adds the envelope.
-type Event struct {
-	// Type is <area>.<entity>.<past-tense verb>.
-	Type          string
-	AggregateType string
-	AggregateID   op.UUID
-	// Payload is the changed resource as the API returns it.
+	// Event is the type of the event, <area>.<entity>.<past-tense verb>. If it is empty, no
+	// event is emitted.
+	Event string
+	// EventAbout is the aggregate of the event, if it is not the changed record.
+	EventAbout Aggregate
+	// Payload is the changed record as the API returns it.
 	Payload any
-	// Changed lists the fields that an update changed.
-	Changed []string
+	// Fields lists the fields that an update changed.
+	Fields []string
 	// Notify lists the users who get a notification of the event.
 	Notify []op.UUID
+
+	// Tenants are the tenants whose audit log and outbox report the change. If it is empty,
+	// only the tenant of the call does. The caller must have checked that the actor may act
+	// in each of them.
+	Tenants []op.UUID
 }
 
-// Record adds an audit entry, which is committed with the change.
-func (c *Call) Record(n AuditEntry) { c.auditEntries = append(c.auditEntries, n) }
-
-// Emit adds an event to the outbox, which is committed with the change.
-func (c *Call) Emit(e Event) { c.events = append(c.events, e) }
-
-// RecordInTenant adds an audit entry in another tenant. The caller must have checked
-// that the actor may act in that tenant.
-func (c *Call) RecordInTenant(tenant op.UUID, n AuditEntry) {
-	c.recordsInTenant(tenant).auditEntries = append(c.recordsInTenant(tenant).auditEntries, n)
+// Aggregate identifies the record that an event is about.
+type Aggregate struct {
+	Type string
+	ID   op.UUID
 }
 
-// EmitInTenant adds an event to another tenant's outbox, under the same condition.
-func (c *Call) EmitInTenant(tenant op.UUID, e Event) {
-	c.recordsInTenant(tenant).events = append(c.recordsInTenant(tenant).events, e)
-}
-
-// recordsInTenant returns what the call records in another tenant.
-func (c *Call) recordsInTenant(tenant op.UUID) *records {
-	if c.otherTenants == nil {
-		c.otherTenants = make(map[op.UUID]*records)
+// Record adds a change, which is committed with the transaction of the call.
+func (c *Call) Record(ch Change) {
+	if len(ch.Tenants) == 0 {
+		c.changes = append(c.changes, ch)
+		return
 	}
-	r := c.otherTenants[tenant]
-	if r == nil {
-		r = &records{}
-		c.otherTenants[tenant] = r
+	for i, tenant := range ch.Tenants {
+		switch {
+		case slices.Contains(ch.Tenants[:i], tenant):
+		case tenant == c.Tenant:
+			c.changes = append(c.changes, ch)
+		default:
+			if c.otherTenants == nil {
+				c.otherTenants = make(map[op.UUID][]Change)
+			}
+			c.otherTenants[tenant] = append(c.otherTenants[tenant], ch)
+		}
 	}
-	return r
-}
-
-// records holds the audit entries and events of a call in one tenant.
-type records struct {
-	auditEntries []AuditEntry
-	events       []Event
 }
 
 // earlyEventCount is the number of events that is too large for the final batch. So many
@@ -91,7 +87,7 @@ const earlyEventCount = 9
 // the audit chain is locked from the first entry to the commit, so the server must not
 // wait for this process in between.
 func (c *Call) commit(ctx context.Context) error {
-	entries, published, err := c.buildRecords(ctx, c.Tenant, &c.records)
+	entries, published, err := c.buildRecords(ctx, c.Tenant, c.changes)
 	if err != nil {
 		return err
 	}
@@ -140,8 +136,8 @@ func (c *Call) queueRecordsInTenant(tenant op.UUID, entries []audit.Entry, publi
 	return audit.Queue(final, entries)
 }
 
-// buildRecords adds the envelope to the audit entries and events of a tenant.
-func (c *Call) buildRecords(ctx context.Context, tenant op.UUID, r *records) ([]audit.Entry, []events.Event, error) {
+// buildRecords returns the audit entries and events of a tenant's changes.
+func (c *Call) buildRecords(ctx context.Context, tenant op.UUID, changes []Change) ([]audit.Entry, []events.Event, error) {
 	correlation := op.UUID(op.RequestID(ctx))
 	if correlation == "" {
 		correlation = uid.Random()
@@ -151,59 +147,71 @@ func (c *Call) buildRecords(ctx context.Context, tenant op.UUID, r *records) ([]
 	if c.Actor != nil {
 		actor, kind, credential = c.Actor.UserID, actorType(c.Actor.Kind), c.Actor.Credential()
 	}
-	var published []events.Event
-	for _, e := range r.events {
-		payload, err := newPayload(e, r.classificationOf(e.AggregateID))
-		if err != nil {
-			return nil, nil, fmt.Errorf("executor: event %s: %w", e.Type, err)
-		}
-		published = append(published, events.Event{
-			ID: uid.New(), Type: e.Type, TenantID: tenant, AggregateType: e.AggregateType, AggregateID: string(e.AggregateID),
-			OccurredAt: c.Now, ActorID: actor, CorrelationID: correlation, Payload: payload,
-		})
-	}
 	var entries []audit.Entry
-	for _, n := range r.auditEntries {
+	var published, critical []events.Event
+	for i := range changes {
+		ch := &changes[i]
+		if ch.Event != "" {
+			payload, err := newPayload(ch, classificationOf(ch.aggregate().ID, changes))
+			if err != nil {
+				return nil, nil, fmt.Errorf("executor: event %s: %w", ch.Event, err)
+			}
+			published = append(published, events.Event{
+				ID: uid.New(), Type: ch.Event, TenantID: tenant, AggregateType: ch.aggregate().Type, AggregateID: string(ch.aggregate().ID),
+				OccurredAt: c.Now, ActorID: actor, CorrelationID: correlation, Payload: payload,
+			})
+		}
+		if ch.Action == "" {
+			continue
+		}
 		entry := audit.Entry{
-			Tenant: tenant, Actor: actor, OnBehalfOf: c.delegatorID, ActorType: kind, Action: n.Action,
-			ResourceType: n.ResourceType, ResourceID: n.ResourceID, Module: c.module.cfg.Module,
-			Changes: n.Changes, Correlation: correlation,
+			Tenant: tenant, Actor: actor, OnBehalfOf: c.delegatorID, ActorType: kind, Action: ch.Action,
+			ResourceType: ch.Type, ResourceID: string(ch.ID), Module: c.module.cfg.Module,
+			Changes: ch.Details, Correlation: correlation,
 			CredentialID: op.UUID(credential.ID), CredentialKind: credential.Kind,
 		}
-		if n.Classification != "" {
-			entry.Classification = &n.Classification
+		if ch.Classification != "" {
+			entry.Classification = &ch.Classification
 		}
-		if n.Critical {
+		if ch.Critical {
 			var created events.Event
 			entry, created = audit.NewCriticalEntry(entry)
-			published = append(published, created)
+			critical = append(critical, created)
 		}
 		entries = append(entries, entry)
 	}
-	return entries, published, nil
+	return entries, append(published, critical...), nil
 }
 
-// classificationOf returns the classification in the audit entry about the same record.
-// It is empty if there is no such entry; the list of events in internal/identity then
-// decides by the event's type who may see it.
-func (r *records) classificationOf(aggregate op.UUID) string {
-	for _, n := range r.auditEntries {
-		if n.ResourceID == string(aggregate) {
-			return cmp.Or(n.Classification, defaultClassification)
+// aggregate returns the record that the change's event is about.
+func (ch *Change) aggregate() Aggregate {
+	if ch.EventAbout.ID != "" {
+		return ch.EventAbout
+	}
+	return Aggregate{Type: ch.Type, ID: ch.ID}
+}
+
+// classificationOf returns the classification in the audit entry about the record. It is
+// empty if there is no such entry; the list of events in internal/identity then decides by
+// the event's type who may see it.
+func classificationOf(id op.UUID, changes []Change) string {
+	for i := range changes {
+		if changes[i].Action != "" && changes[i].ID == id {
+			return cmp.Or(changes[i].Classification, defaultClassification)
 		}
 	}
 	return ""
 }
 
-// newPayload marshals the event's resource, the changed fields, the users to notify and
-// the record's classification, which decides who may see the event.
-func newPayload(e Event, classification string) (json.RawMessage, error) {
+// newPayload marshals the event's record, the changed fields, the users to notify and the
+// record's classification, which decides who may see the event.
+func newPayload(ch *Change, classification string) (json.RawMessage, error) {
 	payload := struct {
 		Resource       any       `json:"resource,omitempty"`
 		Changed        []string  `json:"changed,omitempty"`
 		Notify         []op.UUID `json:"notify,omitempty"`
 		Classification string    `json:"classification,omitempty"`
-	}{e.Payload, e.Changed, e.Notify, classification}
+	}{ch.Payload, ch.Fields, ch.Notify, classification}
 	return json.Marshal(payload)
 }
 

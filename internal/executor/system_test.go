@@ -17,8 +17,10 @@ func TestRunAsSystem_CommitsAllOrNothingAndRecordsSystemActor(t *testing.T) {
 	work := func(failure string) func(context.Context, *executor.Call) error {
 		return func(ctx context.Context, c *executor.Call) error {
 			tries++
-			c.Record(executor.AuditEntry{Action: "thing.lapsed", ResourceType: "thing", ResourceID: "x"})
-			c.Emit(executor.Event{Type: "projects.thing.lapsed", AggregateType: "thing", AggregateID: uid.New()})
+			c.Record(executor.Change{
+				Action: "thing.lapsed", Type: "thing", ID: "x",
+				Event: "projects.thing.lapsed", EventAbout: executor.Aggregate{Type: "thing", ID: uid.New()},
+			})
 			switch {
 			case failure == "deadlock" && tries < 3:
 				_, err := c.DB.Exec(ctx, `DO $$ BEGIN RAISE EXCEPTION 'deadlock' USING ERRCODE = '40P01'; END $$`)

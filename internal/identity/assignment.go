@@ -166,11 +166,11 @@ func (s *Service) unassignRole(ctx context.Context, c *executor.Call, _ *contrac
 }
 
 func recordAssignmentChange(c *executor.Call, a contract.RoleAssignment, action, event string) {
-	c.Record(executor.AuditEntry{
-		Action: action, ResourceType: "user", ResourceID: string(a.UserID), Critical: true,
-		Changes: auditChanges{"assignment": a.ID, "role": a.RoleID, "roleName": a.Role, "scope": a.Scope, "scopeId": a.ScopeID},
+	c.Record(executor.Change{
+		Action: action, Type: "user", ID: a.UserID, Critical: true,
+		Details: auditChanges{"assignment": a.ID, "role": a.RoleID, "roleName": a.Role, "scope": a.Scope, "scopeId": a.ScopeID},
+		Event:   event, EventAbout: executor.Aggregate{Type: "role", ID: a.RoleID}, Payload: a,
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "role", AggregateID: a.RoleID, Payload: a})
 }
 
 // newMember is a user who gets roles and a clearance with a new membership.

@@ -82,11 +82,11 @@ func (s *Service) revokePermission(ctx context.Context, c *executor.Call, in *co
 
 func (s *Service) recordGrantChange(c *executor.Call, r grantingRole, permission, action string) *contract.Role {
 	public := s.roleToContract(r)
-	c.Record(executor.AuditEntry{
-		Action: action, ResourceType: "role", ResourceID: string(r.ID), Critical: true,
-		Changes: auditChanges{"role": r.Name, "permission": permission},
+	c.Record(executor.Change{
+		Action: action, Type: "role", ID: r.ID, Critical: true,
+		Fields: []string{"permissions"}, Details: auditChanges{"role": r.Name, "permission": permission},
+		Event: contract.EventRoleUpdated, Payload: public,
 	})
-	c.Emit(executor.Event{Type: contract.EventRoleUpdated, AggregateType: "role", AggregateID: r.ID, Payload: public, Changed: []string{"permissions"}})
 	return public
 }
 

@@ -122,8 +122,11 @@ func (s *Service) createKey(ctx context.Context, c *executor.Call, n newKey) (*c
 	for name, value := range n.changes {
 		changes[name] = value
 	}
-	c.Record(executor.AuditEntry{Action: contract.ActionKeyIssued, ResourceType: "api_key", ResourceID: string(k.ID), Changes: changes, Critical: true})
-	c.Emit(executor.Event{Type: contract.EventKeyIssued, AggregateType: "user", AggregateID: k.Owner, Payload: k})
+	c.Record(executor.Change{
+		Action: contract.ActionKeyIssued, Type: "api_key", ID: k.ID, Critical: true,
+		Details: changes,
+		Event:   contract.EventKeyIssued, EventAbout: executor.Aggregate{Type: "user", ID: k.Owner}, Payload: k,
+	})
 	return &contract.IssuedKey{
 		Token: text, ID: k.ID, JTI: k.JTI, Label: k.Label, Owner: k.Owner, TenantID: k.TenantID, Kind: k.Kind,
 		Expiry: k.Expiry, CreatedBy: k.CreatedBy, CreatedAt: k.CreatedAt,
@@ -225,11 +228,11 @@ func (s *Service) revokeKey(ctx context.Context, c *executor.Call, in *contract.
 	}
 	row.RevokedAt, row.RevokedBy, row.RevokeReason = &c.Now, &c.Actor.UserID, reason
 	k := row.toContract()
-	c.Record(executor.AuditEntry{
-		Action: contract.ActionKeyRevoked, ResourceType: "api_key", ResourceID: string(k.ID), Critical: true,
-		Changes: auditChanges{"actor": c.Actor.UserID, "subject": k.Owner, "kind": k.Kind, "serviceOwned": in.ServiceOwned}.withReason(reason),
+	c.Record(executor.Change{
+		Action: contract.ActionKeyRevoked, Type: "api_key", ID: k.ID, Critical: true,
+		Fields: []string{"revokedAt", "revokedBy", "revokeReason"}, Details: auditChanges{"actor": c.Actor.UserID, "subject": k.Owner, "kind": k.Kind, "serviceOwned": in.ServiceOwned}.withReason(reason),
+		Event: contract.EventKeyRevoked, EventAbout: executor.Aggregate{Type: "user", ID: k.Owner}, Payload: k,
 	})
-	c.Emit(executor.Event{Type: contract.EventKeyRevoked, AggregateType: "user", AggregateID: k.Owner, Payload: k, Changed: []string{"revokedAt", "revokedBy", "revokeReason"}})
 	return &k, nil
 }
 

@@ -115,8 +115,6 @@ func (s *Service) createMembership(ctx context.Context, c *executor.Call, in *co
 		return nil, err
 	}
 	var m contract.Membership
-	var entry executor.AuditEntry
-	var event executor.Event
 	err = inTenant(ctx, c, j.tenant.ID, func() error {
 		roles, err := s.loadRolesToAssign(ctx, c, j.tenant.ID, newMember{j.user.ID, j.user.PrincipalKind, in.Clearance}, in.Roles)
 		if err != nil {
@@ -128,22 +126,16 @@ func (s *Service) createMembership(ctx context.Context, c *executor.Call, in *co
 		if m, err = selectMembership(ctx, c.DB, j.tenant.ID, j.user.ID, false); err != nil {
 			return err
 		}
-		entry = executor.AuditEntry{
-			Action: contract.ActionMembershipCreated, ResourceType: "membership", ResourceID: string(m.UserID), Critical: true,
-			Changes: auditChanges{"tenant": m.TenantID, "organisation": m.OrganisationID, "clearance": m.Clearance, "roles": roleIDs(roles)},
-		}
-		event = executor.Event{Type: contract.EventMembershipCreated, AggregateType: "membership", AggregateID: m.UserID, Payload: m}
-		if j.tenant.ID == c.Tenant {
-			return nil
-		}
-		recordInTenant(c, j.tenant.ID, []executor.AuditEntry{entry}, []executor.Event{event})
+		c.Record(executor.Change{
+			Action: contract.ActionMembershipCreated, Type: "membership", ID: m.UserID, Critical: true,
+			Details: auditChanges{"tenant": m.TenantID, "organisation": m.OrganisationID, "clearance": m.Clearance, "roles": roleIDs(roles)},
+			Event:   contract.EventMembershipCreated, Payload: m, Tenants: []op.UUID{c.Tenant, j.tenant.ID},
+		})
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.Record(entry)
-	c.Emit(event)
 	return &m, nil
 }
 
@@ -181,9 +173,9 @@ func (s *Service) updateMembership(ctx context.Context, c *executor.Call, in *co
 		if err := writeMembership(ctx, c.DB, m); err != nil {
 			return nil, err
 		}
-		c.Record(executor.AuditEntry{
-			Action: contract.ActionMembershipUpdated, ResourceType: "membership", ResourceID: string(m.UserID), Critical: m.Status != old.Status,
-			Changes: auditChanges{"fields": fields, "organisation": m.OrganisationID, "from": old.Status, "to": m.Status}.withReason(in.Reason),
+		c.Record(executor.Change{
+			Action: contract.ActionMembershipUpdated, Type: "membership", ID: m.UserID, Critical: m.Status != old.Status,
+			Details: auditChanges{"fields": fields, "organisation": m.OrganisationID, "from": old.Status, "to": m.Status}.withReason(in.Reason),
 		})
 	}
 	if m.Status != contract.MembershipActive && m.Status != old.Status {
@@ -200,7 +192,7 @@ func (s *Service) updateMembership(ctx context.Context, c *executor.Call, in *co
 	if len(fields) == 0 {
 		return showUnchanged(ctx, c, contract.ListMemberships.Permission, membershipType.Resource(string(c.Tenant), &old), &old)
 	}
-	c.Emit(executor.Event{Type: contract.EventMembershipUpdated, AggregateType: "membership", AggregateID: m.UserID, Payload: m, Changed: fields})
+	c.Record(executor.Change{Type: "membership", ID: m.UserID, Event: contract.EventMembershipUpdated, Payload: m, Fields: fields})
 	return &m, nil
 }
 
@@ -213,9 +205,9 @@ func (s *Service) setClearance(ctx context.Context, c *executor.Call, user op.UU
 	if err := writeClearance(ctx, c.DB, c.Tenant, user, to, c.Now); err != nil {
 		return err
 	}
-	c.Record(executor.AuditEntry{
-		Action: contract.ActionUserClearanceChanged, ResourceType: "user", ResourceID: string(user), Critical: true,
-		Changes: auditChanges{"from": from, "to": to},
+	c.Record(executor.Change{
+		Action: contract.ActionUserClearanceChanged, Type: "user", ID: user, Critical: true,
+		Details: auditChanges{"from": from, "to": to},
 	})
 	return nil
 }

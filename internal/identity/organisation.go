@@ -74,11 +74,11 @@ func createOrganisation(ctx context.Context, c *executor.Call, _ *contract.Creat
 	if err := insertOrganisation(ctx, c.DB, o); err != nil {
 		return nil, err
 	}
-	c.Record(executor.AuditEntry{
-		Action: contract.ActionOrganisationCreated, ResourceType: "organisation", ResourceID: string(o.ID),
-		Changes: auditChanges{"type": o.Type, "verificationStatus": o.VerificationStatus},
+	c.Record(executor.Change{
+		Action: contract.ActionOrganisationCreated, Type: "organisation", ID: o.ID,
+		Details: auditChanges{"type": o.Type, "verificationStatus": o.VerificationStatus},
+		Event:   contract.EventOrganisationCreated, Payload: o,
 	})
-	c.Emit(executor.Event{Type: contract.EventOrganisationCreated, AggregateType: "organisation", AggregateID: o.ID, Payload: o})
 	return &o, nil
 }
 
@@ -116,7 +116,10 @@ func updateOrganisation(ctx context.Context, c *executor.Call, in *contract.Upda
 		return nil, err
 	}
 	changes["fields"] = fields
-	c.Record(executor.AuditEntry{Action: contract.ActionOrganisationUpdated, ResourceType: "organisation", ResourceID: string(o.ID), Changes: changes})
-	c.Emit(executor.Event{Type: contract.EventOrganisationUpdated, AggregateType: "organisation", AggregateID: o.ID, Payload: o, Changed: fields})
+	c.Record(executor.Change{
+		Action: contract.ActionOrganisationUpdated, Type: "organisation", ID: o.ID,
+		Fields: fields, Details: changes,
+		Event: contract.EventOrganisationUpdated, Payload: o,
+	})
 	return &o, nil
 }

@@ -22,14 +22,3 @@ func inTenant(ctx context.Context, c *executor.Call, tenant op.UUID, f func() er
 	}
 	return c.Tx.SetTenant(ctx, string(c.Tenant))
 }
-
-// recordInTenant adds audit entries and events in another tenant, for that tenant's
-// auditors and subscribers.
-func recordInTenant(c *executor.Call, tenant op.UUID, entries []executor.AuditEntry, published []executor.Event) {
-	for _, e := range published {
-		c.EmitInTenant(tenant, e)
-	}
-	for _, n := range entries {
-		c.RecordInTenant(tenant, n)
-	}
-}

@@ -81,11 +81,11 @@ func (s *Service) startReset(ctx context.Context, c *executor.Call, user op.UUID
 	if err := insertReset(ctx, c.DB, r, requestedBy); err != nil {
 		return r, err
 	}
-	c.Record(executor.AuditEntry{
-		Action: contract.ActionResetStarted, ResourceType: "user", ResourceID: string(user), Critical: true,
-		Changes: auditChanges{"reset": r.ID, "requestedBy": requesterKind},
+	c.Record(executor.Change{
+		Action: contract.ActionResetStarted, Type: "user", ID: user, Critical: true,
+		Details: auditChanges{"reset": r.ID, "requestedBy": requesterKind},
+		Event:   contract.EventResetStarted, EventAbout: executor.Aggregate{Type: "password_reset", ID: r.ID}, Payload: map[string]any{"id": r.ID, "userId": user},
 	})
-	c.Emit(executor.Event{Type: contract.EventResetStarted, AggregateType: "password_reset", AggregateID: r.ID, Payload: map[string]any{"id": r.ID, "userId": user}})
 	return r, nil
 }
 
@@ -211,9 +211,9 @@ func (s *Service) resetAccount(ctx context.Context, c *executor.Call, r resetRow
 	if v.Allow {
 		return &account, nil
 	}
-	c.Record(executor.AuditEntry{
-		Action: contract.ActionResetRefused, ResourceType: "user", ResourceID: string(r.UserID), Critical: true,
-		Changes: auditChanges{"reset": r.ID, "reasons": v.Reasons},
+	c.Record(executor.Change{
+		Action: contract.ActionResetRefused, Type: "user", ID: r.UserID, Critical: true,
+		Details: auditChanges{"reset": r.ID, "reasons": v.Reasons},
 	})
 	return nil, cancelResets(ctx, c.DB, r.TenantID, r.UserID, c.Now)
 }
@@ -289,11 +289,7 @@ func (s *Service) useReset(ctx context.Context, c *executor.Call, r resetRow, ne
 	if err := verifyAddress(ctx, c.DB, r.TenantID, r.UserID); err != nil {
 		return false, err
 	}
-	c.Record(executor.AuditEntry{
-		Action: contract.ActionPasswordReset, ResourceType: "user", ResourceID: string(r.UserID), Critical: true,
-		Changes: auditChanges{"reset": r.ID},
-	})
-	c.Emit(passwordChangedEvent(r.UserID))
+	recordPasswordChange(c, contract.ActionPasswordReset, r.UserID, auditChanges{"reset": r.ID})
 	return true, s.revokeAllSessions(ctx, c, r.UserID)
 }
 

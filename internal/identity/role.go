@@ -119,11 +119,11 @@ func (s *Service) createRole(ctx context.Context, c *executor.Call, _ *contract.
 		return nil, err
 	}
 	public := s.roleToContract(r)
-	c.Record(executor.AuditEntry{
-		Action: contract.ActionRoleCreated, ResourceType: "role", ResourceID: string(r.ID), Critical: true,
-		Changes: auditChanges{"name": r.Name, "permissions": r.Permissions},
+	c.Record(executor.Change{
+		Action: contract.ActionRoleCreated, Type: "role", ID: r.ID, Critical: true,
+		Details: auditChanges{"name": r.Name, "permissions": r.Permissions},
+		Event:   contract.EventRoleCreated, Payload: public,
 	})
-	c.Emit(executor.Event{Type: contract.EventRoleCreated, AggregateType: "role", AggregateID: r.ID, Payload: public})
 	return public, nil
 }
 
@@ -159,11 +159,11 @@ func (s *Service) updateRole(ctx context.Context, c *executor.Call, in *contract
 		return nil, err
 	}
 	public := s.roleToContract(r)
-	c.Record(executor.AuditEntry{
-		Action: contract.ActionRoleUpdated, ResourceType: "role", ResourceID: string(r.ID), Critical: true,
-		Changes: auditChanges{"fields": fields, "from": old.Name, "to": r.Name},
+	c.Record(executor.Change{
+		Action: contract.ActionRoleUpdated, Type: "role", ID: r.ID, Critical: true,
+		Fields: fields, Details: auditChanges{"fields": fields, "from": old.Name, "to": r.Name},
+		Event: contract.EventRoleUpdated, Payload: public,
 	})
-	c.Emit(executor.Event{Type: contract.EventRoleUpdated, AggregateType: "role", AggregateID: r.ID, Payload: public, Changed: fields})
 	return public, nil
 }
 
@@ -175,11 +175,11 @@ func (s *Service) deleteRole(ctx context.Context, c *executor.Call, _ *contract.
 	if err := deleteRoleRow(ctx, c.DB, c.Tenant, r.ID); err != nil {
 		return nil, err
 	}
-	c.Record(executor.AuditEntry{
-		Action: contract.ActionRoleDeleted, ResourceType: "role", ResourceID: string(r.ID), Critical: true,
-		Changes: auditChanges{"name": r.Name, "permissions": r.Permissions},
+	c.Record(executor.Change{
+		Action: contract.ActionRoleDeleted, Type: "role", ID: r.ID, Critical: true,
+		Details: auditChanges{"name": r.Name, "permissions": r.Permissions},
+		Event:   contract.EventRoleDeleted, Payload: s.roleToContract(r),
 	})
-	c.Emit(executor.Event{Type: contract.EventRoleDeleted, AggregateType: "role", AggregateID: r.ID, Payload: s.roleToContract(r)})
 	return &op.None{}, nil
 }
 

@@ -225,7 +225,7 @@ func (s *Service) logout(ctx context.Context, c *executor.Call, _ *contract.Logo
 	if err := revokeSession(ctx, c.DB, c.Actor.TokenTenant, c.Actor.JTI, c.Actor.UserID, c.Now); err != nil {
 		return nil, err
 	}
-	c.Record(executor.AuditEntry{Action: contract.ActionSessionRevoked, ResourceType: "session", ResourceID: string(c.Actor.JTI)})
+	c.Record(executor.Change{Action: contract.ActionSessionRevoked, Type: "session", ID: c.Actor.JTI})
 	return &contract.LogoutOut{}, nil
 }
 
@@ -286,13 +286,16 @@ func (s *Service) changePassword(ctx context.Context, c *executor.Call, in *cont
 	if err := revokeOtherTenantSessions(ctx, s.deps.Auth, c.Tenant, c.Actor.UserID, c.Now); err != nil {
 		return nil, err
 	}
-	c.Record(executor.AuditEntry{Action: contract.ActionPasswordChanged, ResourceType: "user", ResourceID: string(c.Actor.UserID), Critical: true})
-	c.Emit(passwordChangedEvent(c.Actor.UserID))
+	recordPasswordChange(c, contract.ActionPasswordChanged, c.Actor.UserID, nil)
 	return &op.None{}, nil
 }
 
-func passwordChangedEvent(user op.UUID) executor.Event {
-	return executor.Event{Type: contract.EventPasswordChanged, AggregateType: "user", AggregateID: user, Payload: map[string]any{"id": user}}
+// recordPasswordChange records that a user's password changed. details is nil or auditChanges.
+func recordPasswordChange(c *executor.Call, action string, user op.UUID, details any) {
+	c.Record(executor.Change{
+		Action: action, Type: "user", ID: user, Critical: true, Details: details,
+		Event: contract.EventPasswordChanged, Payload: map[string]any{"id": user},
+	})
 }
 
 // changeEmail sets or confirms the caller's own address. It requires the password, because a
@@ -311,11 +314,13 @@ func (s *Service) changeEmail(ctx context.Context, c *executor.Call, in *contrac
 	if err := cancelResets(ctx, c.DB, c.Tenant, c.Actor.UserID, c.Now); err != nil {
 		return nil, err
 	}
-	c.Record(executor.AuditEntry{Action: contract.ActionAddressChanged, ResourceType: "user", ResourceID: string(c.Actor.UserID), Critical: true})
 	u, err := selectUser(ctx, c.DB, c.Tenant, c.Actor.UserID, false)
 	if err != nil {
 		return nil, err
 	}
-	c.Emit(executor.Event{Type: contract.EventUserUpdated, AggregateType: "user", AggregateID: u.ID, Payload: u, Changed: []string{"email"}})
+	c.Record(executor.Change{
+		Action: contract.ActionAddressChanged, Type: "user", ID: u.ID, Critical: true,
+		Event: contract.EventUserUpdated, Payload: u, Fields: []string{"email"},
+	})
 	return &op.None{}, nil
 }

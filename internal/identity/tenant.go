@@ -134,8 +134,11 @@ func updateTenant(ctx context.Context, c *executor.Call, in *contract.UpdateTena
 	if err := writeTenantSettings(ctx, c.DB, t); err != nil {
 		return nil, err
 	}
-	c.Record(executor.AuditEntry{Action: contract.ActionTenantUpdated, ResourceType: "tenant", ResourceID: string(t.ID), Changes: auditChanges{"fields": fields}})
-	c.Emit(executor.Event{Type: contract.EventTenantUpdated, AggregateType: "tenant", AggregateID: t.ID, Payload: t, Changed: fields})
+	c.Record(executor.Change{
+		Action: contract.ActionTenantUpdated, Type: "tenant", ID: t.ID,
+		Fields: fields, Details: auditChanges{"fields": fields},
+		Event: contract.EventTenantUpdated, Payload: t,
+	})
 	return &t, nil
 }
 
@@ -163,14 +166,11 @@ func setTenantEnabled(ctx context.Context, c *executor.Call, in *contract.Switch
 	if err := writeTenantStatus(ctx, c.DB, c.Tenant, t); err != nil {
 		return nil, err
 	}
-	entry := executor.AuditEntry{
-		Action: action, ResourceType: "tenant", ResourceID: string(t.ID), Critical: true,
-		Changes: auditChanges{"enabled": t.Enabled}.withReason(in.Reason),
-	}
-	created := executor.Event{Type: event, AggregateType: "tenant", AggregateID: t.ID, Payload: t, Changed: []string{"enabled"}}
-	recordInTenant(c, t.ID, []executor.AuditEntry{entry}, []executor.Event{created})
-	c.Record(entry)
-	c.Emit(created)
+	c.Record(executor.Change{
+		Action: action, Type: "tenant", ID: t.ID, Critical: true,
+		Details: auditChanges{"enabled": t.Enabled}.withReason(in.Reason),
+		Event:   event, Payload: t, Fields: []string{"enabled"}, Tenants: []op.UUID{c.Tenant, t.ID},
+	})
 	return &t, nil
 }
 
@@ -209,10 +209,11 @@ func (s *Service) createTenant(ctx context.Context, c *executor.Call, in *contra
 		return nil, err
 	}
 	out := &contract.CreateTenantOut{Tenant: t}
-	entry := executor.AuditEntry{
-		Action: contract.ActionTenantCreated, ResourceType: "tenant", ResourceID: string(t.ID), Critical: true,
-		Changes: auditChanges{"type": t.Type, "slug": t.Slug, "office": c.Tenant},
-	}
+	c.Record(executor.Change{
+		Action: contract.ActionTenantCreated, Type: "tenant", ID: t.ID, Critical: true,
+		Details: auditChanges{"type": t.Type, "slug": t.Slug, "office": c.Tenant},
+		Event:   contract.EventTenantCreated, Payload: t, Tenants: []op.UUID{c.Tenant, t.ID},
+	})
 	err = inTenant(ctx, c, t.ID, func() error {
 		if err := insertDefaultRoles(ctx, c.DB, t.ID, s.deps.Policies.Catalogue().Roles, c.Now); err != nil {
 			return err
@@ -235,25 +236,20 @@ func (s *Service) createTenant(ctx context.Context, c *executor.Call, in *contra
 		if out.Admin, err = insertUser(ctx, c.DB, admin, roles); err != nil {
 			return err
 		}
-		recordInTenant(c, t.ID, []executor.AuditEntry{
-			entry,
-			{Action: contract.ActionOrganisationCreated, ResourceType: "organisation", ResourceID: string(out.Organisation.ID)},
-			{
-				Action: contract.ActionUserCreated, ResourceType: "user", ResourceID: string(out.Admin.ID), Critical: true,
-				Changes: auditChanges{"principalKind": out.Admin.PrincipalKind, "clearance": out.Admin.Clearance, "roles": roleIDs(roles)},
-			},
-		}, []executor.Event{
-			{Type: contract.EventTenantCreated, AggregateType: "tenant", AggregateID: t.ID, Payload: t},
-			{Type: contract.EventOrganisationCreated, AggregateType: "organisation", AggregateID: out.Organisation.ID, Payload: out.Organisation},
-			{Type: contract.EventUserCreated, AggregateType: "user", AggregateID: out.Admin.ID, Payload: out.Admin},
+		c.Record(executor.Change{
+			Action: contract.ActionOrganisationCreated, Type: "organisation", ID: out.Organisation.ID,
+			Event: contract.EventOrganisationCreated, Payload: out.Organisation, Tenants: []op.UUID{t.ID},
+		})
+		c.Record(executor.Change{
+			Action: contract.ActionUserCreated, Type: "user", ID: out.Admin.ID, Critical: true,
+			Details: auditChanges{"principalKind": out.Admin.PrincipalKind, "clearance": out.Admin.Clearance, "roles": roleIDs(roles)},
+			Event:   contract.EventUserCreated, Payload: out.Admin, Tenants: []op.UUID{t.ID},
 		})
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.Record(entry)
-	c.Emit(executor.Event{Type: contract.EventTenantCreated, AggregateType: "tenant", AggregateID: t.ID, Payload: t})
 	return out, nil
 }
 

@@ -159,11 +159,11 @@ func (s *Service) createUser(ctx context.Context, c *executor.Call, in *contract
 	if err != nil {
 		return nil, err
 	}
-	c.Record(executor.AuditEntry{
-		Action: contract.ActionUserCreated, ResourceType: "user", ResourceID: string(u.ID), Critical: true,
-		Changes: auditChanges{"principalKind": u.PrincipalKind, "organisation": u.OrganisationID, "clearance": u.Clearance, "roles": roleIDs(roles)},
+	c.Record(executor.Change{
+		Action: contract.ActionUserCreated, Type: "user", ID: u.ID, Critical: true,
+		Details: auditChanges{"principalKind": u.PrincipalKind, "organisation": u.OrganisationID, "clearance": u.Clearance, "roles": roleIDs(roles)},
+		Event:   contract.EventUserCreated, Payload: u,
 	})
-	c.Emit(executor.Event{Type: contract.EventUserCreated, AggregateType: "user", AggregateID: u.ID, Payload: u})
 	return &u, nil
 }
 
@@ -211,9 +211,9 @@ func (s *Service) updateUser(ctx context.Context, c *executor.Call, in *contract
 		if err := writeUser(ctx, c.DB, c.Tenant, u, c.Now); err != nil {
 			return nil, err
 		}
-		c.Record(executor.AuditEntry{
-			Action: contract.ActionUserUpdated, ResourceType: "user", ResourceID: string(u.ID), Critical: slices.Contains(fields, "email"),
-			Changes: auditChanges{"fields": fields},
+		c.Record(executor.Change{
+			Action: contract.ActionUserUpdated, Type: "user", ID: u.ID, Critical: slices.Contains(fields, "email"),
+			Details: auditChanges{"fields": fields},
 		})
 	}
 	if u.Clearance != old.Clearance {
@@ -226,7 +226,7 @@ func (s *Service) updateUser(ctx context.Context, c *executor.Call, in *contract
 		return showUnchangedUser(ctx, c, u)
 	}
 	u.UpdatedAt = c.Now
-	c.Emit(executor.Event{Type: contract.EventUserUpdated, AggregateType: "user", AggregateID: u.ID, Payload: u, Changed: fields})
+	c.Record(executor.Change{Type: "user", ID: u.ID, Event: contract.EventUserUpdated, Payload: u, Fields: fields})
 	return &u, nil
 }
 
@@ -313,11 +313,11 @@ func (s *Service) setUserStatus(ctx context.Context, c *executor.Call, u contrac
 			return nil, err
 		}
 	}
-	c.Record(executor.AuditEntry{
-		Action: action, ResourceType: "user", ResourceID: string(u.ID), Critical: true,
-		Changes: auditChanges{"from": from, "to": status, "principalKind": u.PrincipalKind}.withReason(reason),
+	c.Record(executor.Change{
+		Action: action, Type: "user", ID: u.ID, Critical: true,
+		Fields: []string{"status"}, Details: auditChanges{"from": from, "to": status, "principalKind": u.PrincipalKind}.withReason(reason),
+		Event: event, Payload: u,
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "user", AggregateID: u.ID, Payload: u, Changed: []string{"status"}})
 	return &u, nil
 }
 

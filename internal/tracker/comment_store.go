@@ -140,8 +140,9 @@ func recordComment(c *executor.Call, r *commentRow, action, event string, change
 	for name, v := range details {
 		changes[name] = v
 	}
-	c.Record(executor.AuditEntry{
-		Action: action, ResourceType: "comment", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
+	c.Record(executor.Change{
+		Action: action, Type: "comment", ID: r.ID, Classification: r.Classification,
+		Fields: changed, Details: changes,
+		Event: event, Payload: r.toComment(),
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "comment", AggregateID: r.ID, Payload: r.toComment(), Changed: changed})
 }

@@ -209,10 +209,11 @@ func (o *criterionWithParent) record(c *executor.Call, action, event string, cha
 	if changed != nil {
 		changes["fields"] = changed
 	}
-	c.Record(executor.AuditEntry{
-		Action: action, ResourceType: "criterion", ResourceID: string(row.ID), Changes: changes, Classification: o.classification(),
+	c.Record(executor.Change{
+		Action: action, Type: "criterion", ID: row.ID, Classification: o.classification(),
+		Fields: changed, Details: changes,
+		Event: event, Payload: row.toCriterion(),
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "criterion", AggregateID: row.ID, Payload: row.toCriterion(), Changed: changed})
 	return row.toCriterion()
 }
 

@@ -199,10 +199,11 @@ func recordField(c *executor.Call, r *fieldRow, project *projectRow, action, eve
 		changes["fields"] = changed
 	}
 	field := r.toCustomField()
-	c.Record(executor.AuditEntry{
-		Action: action, ResourceType: "custom_field", ResourceID: string(r.ID), Changes: changes, Classification: project.Classification,
+	c.Record(executor.Change{
+		Action: action, Type: "custom_field", ID: r.ID, Classification: project.Classification,
+		Fields: changed, Details: changes,
+		Event: event, Payload: field,
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "custom_field", AggregateID: r.ID, Payload: field, Changed: changed})
 	return field
 }
 

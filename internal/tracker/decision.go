@@ -192,10 +192,11 @@ func (r *decisionRow) record(c *executor.Call, task *taskRow, action, event stri
 	for name, v := range details {
 		changes[name] = v
 	}
-	c.Record(executor.AuditEntry{
-		Action: action, ResourceType: "decision_request", ResourceID: string(r.ID), Changes: changes, Classification: task.Classification,
+	c.Record(executor.Change{
+		Action: action, Type: "decision_request", ID: r.ID, Classification: task.Classification,
+		Details: changes,
+		Event:   event, Payload: r.toDecisionRequest(task), Notify: notify,
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "decision_request", AggregateID: r.ID, Payload: r.toDecisionRequest(task), Notify: notify})
 }
 
 // addDecisionRequest adds a decision request to the task in a response: the one with the

@@ -138,14 +138,14 @@ func (s *Service) requireDelegatable(ctx context.Context, c *executor.Call, r *d
 // recordDelegation adds the audit entry and the event of a change. The entry is
 // critical because it changes what a user is authorized to do.
 func recordDelegation(c *executor.Call, r *delegationRow, action, event string) {
-	c.Record(executor.AuditEntry{
-		Action: action, ResourceType: "delegation", ResourceID: string(r.ID), Critical: true, Classification: r.Classification,
-		Changes: map[string]any{
+	c.Record(executor.Change{
+		Action: action, Type: "delegation", ID: r.ID, Classification: r.Classification, Critical: true,
+		Details: map[string]any{
 			"delegator": r.DelegatorID, "delegate": r.DelegateID, "scope": r.Scope, "projectId": r.ProjectID, "initiativeId": r.InitiativeID,
 			"permissions": r.Permissions, "from": r.StartsAt, "until": r.EndsAt,
 		},
+		Event: event, Payload: r.toDelegation(c.Now),
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "delegation", AggregateID: r.ID, Payload: r.toDelegation(c.Now)})
 }
 
 func (s *Service) getDelegationHandler() executor.Handler[contract.DelegationIn, contract.Delegation, delegationRow] {

@@ -158,12 +158,13 @@ func recordDeliverable(ctx context.Context, c *executor.Call, r *deliverableRow,
 	for name, v := range details {
 		changes[name] = v
 	}
-	c.Record(executor.AuditEntry{
-		Action: action, ResourceType: "deliverable", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
-	})
 	// Copied because the response may be redacted for the caller, but the event must
 	// not be.
 	payload := *d
-	c.Emit(executor.Event{Type: event, AggregateType: "deliverable", AggregateID: r.ID, Payload: &payload, Changed: changed})
+	c.Record(executor.Change{
+		Action: action, Type: "deliverable", ID: r.ID, Classification: r.Classification,
+		Fields: changed, Details: changes,
+		Event: event, Payload: &payload,
+	})
 	return d, nil
 }

@@ -232,8 +232,9 @@ func (p *pipeline) recordGate(c *executor.Call, r *gateRow, action, event string
 	if changed != nil {
 		changes["fields"] = changed
 	}
-	c.Record(executor.AuditEntry{
-		Action: action, ResourceType: "gate", ResourceID: string(r.ID), Changes: changes, Classification: p.project.Classification,
+	c.Record(executor.Change{
+		Action: action, Type: "gate", ID: r.ID, Classification: p.project.Classification,
+		Fields: changed, Details: changes,
+		Event: event, Payload: p.toGate(r),
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "gate", AggregateID: r.ID, Payload: p.toGate(r), Changed: changed})
 }

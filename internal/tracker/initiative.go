@@ -211,11 +211,11 @@ func deleteInitiative(ctx context.Context, c *executor.Call, _ *contract.DeleteI
 	for _, id := range epics {
 		recordTask(c, tasks[id], "task.updated", contract.EventTaskUpdated, []string{"initiativeId"}, from)
 	}
-	c.Record(executor.AuditEntry{
-		Action: "initiative.deleted", ResourceType: "initiative", ResourceID: string(row.ID), Classification: row.Classification, Critical: true,
-		Changes: map[string]any{"projects": len(projects), "epics": len(epics)},
+	c.Record(executor.Change{
+		Action: "initiative.deleted", Type: "initiative", ID: row.ID, Classification: row.Classification, Critical: true,
+		Details: map[string]any{"projects": len(projects), "epics": len(epics)},
+		Event:   contract.EventInitiativeDeleted, Payload: row.toInitiative(),
 	})
-	c.Emit(executor.Event{Type: contract.EventInitiativeDeleted, AggregateType: "initiative", AggregateID: row.ID, Payload: row.toInitiative()})
 	return &op.None{}, nil
 }
 
@@ -263,13 +263,10 @@ func recordInitiativeProjects(ctx context.Context, c *executor.Call, project op.
 		if err != nil {
 			return err
 		}
-		c.Record(executor.AuditEntry{
-			Action: "initiative.projects_changed", ResourceType: "initiative", ResourceID: string(row.ID), Classification: row.Classification,
-			Changes: map[string]any{"project": opaqueID(c.Tenant, project)},
-		})
-		c.Emit(executor.Event{
-			Type: contract.EventInitiativeUpdated, AggregateType: "initiative", AggregateID: row.ID,
-			Payload: row.toInitiative(), Changed: []string{"projects"},
+		c.Record(executor.Change{
+			Action: "initiative.projects_changed", Type: "initiative", ID: row.ID, Classification: row.Classification,
+			Fields: []string{"projects"}, Details: map[string]any{"project": opaqueID(c.Tenant, project)},
+			Event: contract.EventInitiativeUpdated, Payload: row.toInitiative(),
 		})
 	}
 	return nil
@@ -294,9 +291,9 @@ func recordInitiative(c *executor.Call, r *initiativeRow, action, event string, 
 	if changed != nil {
 		changes["fields"] = changed
 	}
-	c.Record(executor.AuditEntry{
-		Action: action, ResourceType: "initiative", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
-		Critical: slices.Contains(changed, "classification"),
+	c.Record(executor.Change{
+		Action: action, Type: "initiative", ID: r.ID, Classification: r.Classification, Critical: slices.Contains(changed, "classification"),
+		Fields: changed, Details: changes,
+		Event: event, Payload: r.toInitiative(),
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "initiative", AggregateID: r.ID, Payload: r.toInitiative(), Changed: changed})
 }

@@ -168,15 +168,14 @@ func updateProgress(ctx context.Context, c *executor.Call, m *progressChange) er
 		if err != nil {
 			return err
 		}
-		c.Record(executor.AuditEntry{
-			Action: "initiative.progress_updated", ResourceType: "initiative", ResourceID: string(id), Classification: row.Classification,
-			Changes: map[string]any{"progress": progress},
+		c.Record(executor.Change{
+			Action: "initiative.progress_updated", Type: "initiative", ID: id, Classification: row.Classification,
+			Details: map[string]any{"progress": progress},
+			Event:   contract.EventInitiativeProgressUpdated, Payload: row.toInitiative(), Fields: []string{"progress"},
 		})
-		for _, e := range []struct{ name, aggregate string }{
-			{contract.EventInitiativeProgressUpdated, "initiative"}, {contract.EventProgrammeProgressUpdated, "programme"},
-		} {
-			c.Emit(executor.Event{Type: e.name, AggregateType: e.aggregate, AggregateID: id, Payload: row.toInitiative(), Changed: []string{"progress"}})
-		}
+		c.Record(executor.Change{
+			Type: "programme", ID: id, Event: contract.EventProgrammeProgressUpdated, Payload: row.toInitiative(), Fields: []string{"progress"},
+		})
 	}
 	return nil
 }

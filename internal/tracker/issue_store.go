@@ -216,8 +216,9 @@ func recordIssue(c *executor.Call, r *issueRow, action, event string, changed []
 	for name, v := range more {
 		changes[name] = v
 	}
-	c.Record(executor.AuditEntry{
-		Action: action, ResourceType: "issue", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
+	c.Record(executor.Change{
+		Action: action, Type: "issue", ID: r.ID, Classification: r.Classification,
+		Fields: changed, Details: changes,
+		Event: event, Payload: r.toIssue(c.Now),
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "issue", AggregateID: r.ID, Payload: r.toIssue(c.Now), Changed: changed})
 }

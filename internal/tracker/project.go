@@ -84,11 +84,11 @@ func (s *Service) createProject(ctx context.Context, c *executor.Call, in *contr
 	if err := insertStatusesAndCounter(ctx, c, &row); err != nil {
 		return nil, err
 	}
-	c.Record(executor.AuditEntry{
-		Action: "project.created", ResourceType: "project", ResourceID: string(row.ID), Classification: row.Classification,
-		Changes: map[string]any{"prefix": row.Prefix, "organisationId": organisation, "classification": row.Classification, "initiativeId": optionalOpaqueID(c.Tenant, row.InitiativeID)},
+	c.Record(executor.Change{
+		Action: "project.created", Type: "project", ID: row.ID, Classification: row.Classification,
+		Details: map[string]any{"prefix": row.Prefix, "organisationId": organisation, "classification": row.Classification, "initiativeId": optionalOpaqueID(c.Tenant, row.InitiativeID)},
+		Event:   contract.EventProjectCreated, Payload: row.toProjectForEvent(c.Tenant),
 	})
-	c.Emit(executor.Event{Type: contract.EventProjectCreated, AggregateType: "project", AggregateID: row.ID, Payload: row.toProjectForEvent(c.Tenant)})
 	if err := recordInitiativeProjects(ctx, c, row.ID, row.InitiativeID); err != nil {
 		return nil, err
 	}
@@ -219,11 +219,11 @@ func recordProject(c *executor.Call, r *projectRow, changed []string, more map[s
 	for name, v := range more {
 		changes[name] = v
 	}
-	c.Record(executor.AuditEntry{
-		Action: "project.updated", ResourceType: "project", ResourceID: string(r.ID), Classification: r.Classification,
-		Changes: changes, Critical: slices.Contains(changed, "classification"),
+	c.Record(executor.Change{
+		Action: "project.updated", Type: "project", ID: r.ID, Classification: r.Classification, Critical: slices.Contains(changed, "classification"),
+		Fields: changed, Details: changes,
+		Event: contract.EventProjectUpdated, Payload: r.toProjectForEvent(c.Tenant),
 	})
-	c.Emit(executor.Event{Type: contract.EventProjectUpdated, AggregateType: "project", AggregateID: r.ID, Payload: r.toProjectForEvent(c.Tenant), Changed: changed})
 }
 
 // apply copies the fields that are set in the request. It returns the status renames

@@ -169,10 +169,10 @@ func (s *Service) deleteProject(ctx context.Context, c *executor.Call, _ *contra
 	if err := c.Tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, postgres.MapError(err, projectConstraints())
 	}
-	c.Record(executor.AuditEntry{
-		Action: "project.deleted", ResourceType: "project", ResourceID: string(row.ID), Classification: row.Classification, Critical: true,
-		Changes: map[string]any{"prefix": row.Prefix, "tasks": tasks},
+	c.Record(executor.Change{
+		Action: "project.deleted", Type: "project", ID: row.ID, Classification: row.Classification, Critical: true,
+		Details: map[string]any{"prefix": row.Prefix, "tasks": tasks},
+		Event:   contract.EventProjectDeleted, Payload: row.toProjectForEvent(c.Tenant),
 	})
-	c.Emit(executor.Event{Type: contract.EventProjectDeleted, AggregateType: "project", AggregateID: row.ID, Payload: row.toProjectForEvent(c.Tenant)})
 	return &op.None{}, recordInitiativeProjects(ctx, c, row.ID, row.InitiativeID)
 }

@@ -121,10 +121,10 @@ func recordRun(c *executor.Call, r *runRow, verb, event string) {
 	if r.Error != nil {
 		changes["error"] = *r.Error
 	}
-	c.Record(executor.AuditEntry{
-		Action: "agent_run." + verb, ResourceType: "agent_run", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
-	})
 	payload := r.toSummary()
 	payload.Summary = ""
-	c.Emit(executor.Event{Type: event, AggregateType: "agent_run", AggregateID: r.ID, Payload: payload})
+	c.Record(executor.Change{
+		Action: "agent_run." + verb, Type: "agent_run", ID: r.ID, Classification: r.Classification,
+		Details: changes, Event: event, Payload: payload,
+	})
 }

@@ -260,8 +260,9 @@ func (p *pipeline) recordStage(c *executor.Call, r *stageRow, action, event stri
 	if changed != nil {
 		changes["fields"] = changed
 	}
-	c.Record(executor.AuditEntry{
-		Action: action, ResourceType: "stage", ResourceID: string(r.ID), Changes: changes, Classification: p.project.Classification,
+	c.Record(executor.Change{
+		Action: action, Type: "stage", ID: r.ID, Classification: p.project.Classification,
+		Fields: changed, Details: changes,
+		Event: event, Payload: p.toStage(r),
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "stage", AggregateID: r.ID, Payload: p.toStage(r), Changed: changed})
 }

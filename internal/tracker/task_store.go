@@ -337,8 +337,9 @@ func recordTask(c *executor.Call, r *taskRow, action, event string, changed []st
 	for name, v := range details {
 		changes[name] = v
 	}
-	c.Record(executor.AuditEntry{
-		Action: action, ResourceType: "task", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
+	c.Record(executor.Change{
+		Action: action, Type: "task", ID: r.ID, Classification: r.Classification,
+		Fields: changed, Details: changes,
+		Event: event, Payload: r.toTaskForEvent(c.Tenant),
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "task", AggregateID: r.ID, Payload: r.toTaskForEvent(c.Tenant), Changed: changed})
 }

@@ -134,8 +134,9 @@ func recordTimeEntry(c *executor.Call, r *timeEntryRow, action, event string, ch
 	if changed != nil {
 		changes["fields"] = changed
 	}
-	c.Record(executor.AuditEntry{
-		Action: action, ResourceType: "time_entry", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
+	c.Record(executor.Change{
+		Action: action, Type: "time_entry", ID: r.ID, Classification: r.Classification,
+		Fields: changed, Details: changes,
+		Event: event, Payload: r.toTimeEntry(),
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "time_entry", AggregateID: r.ID, Payload: r.toTimeEntry(), Changed: changed})
 }
