@@ -63,7 +63,7 @@ func listAssignments(ctx context.Context, c *executor.Call, in *contract.ListAss
 	if err != nil {
 		return nil, err
 	}
-	return newPage(items, in.Limit, func(a contract.RoleAssignment) string {
+	return op.NewPage(items, in.Limit, func(a *contract.RoleAssignment) string {
 		return op.NewCursor(contract.ListAssignments.Name, c.Tenant, op.CursorTime(a.CreatedAt), string(a.ID))
 	}), nil
 }

@@ -43,17 +43,6 @@ func (ch auditChanges) withReason(reason string) auditChanges {
 	return ch
 }
 
-// newPage returns the first limit items as a page. items contains one more item if there is
-// another page; after returns the cursor of an item.
-func newPage[T any](items []T, limit int, after func(T) string) *op.Page[T] {
-	p := &op.Page[T]{Items: items}
-	if len(items) > limit {
-		p.Items = items[:limit]
-		p.NextCursor = after(items[limit-1])
-	}
-	return p
-}
-
 // cursorKeys parses a cursor with two sort keys, the second of which is an id. Both are
 // empty for the first page.
 func cursorKeys(c *executor.Call, o *op.Operation, cursor string) (key string, id op.UUID, err error) {

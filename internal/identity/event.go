@@ -45,7 +45,7 @@ func listEvents(ctx context.Context, c *executor.Call, in *contract.ListEventsIn
 	if err != nil {
 		return nil, err
 	}
-	return newPage(items, in.Limit, func(e contract.EventRecord) string {
+	return op.NewPage(items, in.Limit, func(e *contract.EventRecord) string {
 		return op.NewCursor(contract.ListEvents.Name, c.Tenant, string(e.ID))
 	}), nil
 }
@@ -76,7 +76,7 @@ func listNotifications(ctx context.Context, c *executor.Call, in *contract.ListN
 			CreatedAt: n.CreatedAt, ReadAt: n.ReadAt,
 		}
 	}
-	return newPage(items, in.Limit, func(n contract.Notification) string {
+	return op.NewPage(items, in.Limit, func(n *contract.Notification) string {
 		return op.NewCursor(contract.ListNotifications.Name, c.Tenant, string(n.ID))
 	}), nil
 }

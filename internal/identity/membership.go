@@ -44,7 +44,7 @@ func listMemberships(ctx context.Context, c *executor.Call, in *contract.ListMem
 	if err != nil {
 		return nil, err
 	}
-	return newPage(items, in.Limit, func(m contract.Membership) string {
+	return op.NewPage(items, in.Limit, func(m *contract.Membership) string {
 		return op.NewCursor(contract.ListMemberships.Name, c.Tenant, op.CursorTime(m.CreatedAt), string(m.UserID))
 	}), nil
 }

@@ -51,7 +51,7 @@ func listOrganisations(ctx context.Context, c *executor.Call, in *contract.ListO
 	if err != nil {
 		return nil, err
 	}
-	return newPage(items, in.Limit, func(o contract.Organisation) string {
+	return op.NewPage(items, in.Limit, func(o *contract.Organisation) string {
 		return op.NewCursor(contract.ListOrganisations.Name, c.Tenant, sortKey(o.Name), string(o.ID))
 	}), nil
 }

@@ -83,7 +83,7 @@ func (s *Service) listRoles(ctx context.Context, c *executor.Call, in *contract.
 	for i, r := range rows {
 		items[i] = *s.roleToContract(r)
 	}
-	return newPage(items, in.Limit, func(r contract.Role) string {
+	return op.NewPage(items, in.Limit, func(r *contract.Role) string {
 		return op.NewCursor(contract.ListRoles.Name, c.Tenant, r.Name, string(r.ID))
 	}), nil
 }

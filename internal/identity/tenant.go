@@ -65,7 +65,7 @@ func listTenants(ctx context.Context, c *executor.Call, in *contract.ListTenants
 	if err != nil {
 		return nil, err
 	}
-	return newPage(items, in.Limit, func(t contract.Tenant) string {
+	return op.NewPage(items, in.Limit, func(t *contract.Tenant) string {
 		return op.NewCursor(contract.ListTenants.Name, c.Tenant, t.Slug, string(t.ID))
 	}), nil
 }

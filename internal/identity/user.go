@@ -79,7 +79,7 @@ func listUsers(ctx context.Context, c *executor.Call, in *contract.ListUsersIn, 
 	if err != nil {
 		return nil, err
 	}
-	return newPage(items, in.Limit, func(u contract.User) string {
+	return op.NewPage(items, in.Limit, func(u *contract.User) string {
 		return op.NewCursor(contract.ListUsers.Name, c.Tenant, sortKey(u.Email), string(u.ID))
 	}), nil
 }
@@ -99,7 +99,7 @@ func listPeople(ctx context.Context, c *executor.Call, in *contract.ListPeopleIn
 	if err != nil {
 		return nil, err
 	}
-	return newPage(items, in.Limit, func(p contract.Colleague) string {
+	return op.NewPage(items, in.Limit, func(p *contract.Colleague) string {
 		return op.NewCursor(contract.ListPeople.Name, c.Tenant, sortKey(p.DisplayName), string(p.ID))
 	}), nil
 }

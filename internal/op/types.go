@@ -144,6 +144,26 @@ type Page[T any] struct {
 	NextCursor string `json:"nextCursor,omitempty" doc:"Cursor of the next page; absent on the last page."`
 }
 
+// NewPage returns the first limit items as a page. items has one more item if there is another
+// page: then the cursor after the page's last item is the page's NextCursor.
+func NewPage[T any](items []T, limit int, cursor func(last *T) string) *Page[T] {
+	page := &Page[T]{Items: items}
+	if len(items) > limit {
+		page.Items = items[:limit]
+		page.NextCursor = cursor(&items[limit-1])
+	}
+	return page
+}
+
+// MapPage returns the page with each item converted.
+func MapPage[T, U any](page *Page[T], convert func(*T) U) *Page[U] {
+	out := &Page[U]{Items: make([]U, len(page.Items)), NextCursor: page.NextCursor}
+	for i := range page.Items {
+		out.Items[i] = convert(&page.Items[i])
+	}
+	return out
+}
+
 // None is the output of an operation that returns nothing.
 type None struct{}
 

@@ -37,14 +37,10 @@ func (s *Service) listComments(ctx context.Context, c *executor.Call, in *contra
 		if err != nil {
 			return nil, err
 		}
-		if len(rows) > in.Limit {
-			rows = rows[:in.Limit]
-			last := rows[len(rows)-1]
-			page.NextCursor = op.NewCursor(list, c.Tenant, op.CursorTime(last.CreatedAt), string(last.ID))
-		}
-		for i := range rows {
-			page.Items = append(page.Items, *rows[i].toComment())
-		}
+		rowPage := op.NewPage(rows, in.Limit, func(last *commentRow) string {
+			return op.NewCursor(list, c.Tenant, op.CursorTime(last.CreatedAt), string(last.ID))
+		})
+		page = op.MapPage(rowPage, func(r *commentRow) contract.Comment { return *r.toComment() })
 	}
 	if len(page.Items) > 0 {
 		return page, nil

@@ -121,13 +121,10 @@ func (s *Service) listCriteria(ctx context.Context, c *executor.Call, in *contra
 		if err != nil {
 			return nil, err
 		}
-		if len(rows) > in.Limit {
-			rows = rows[:in.Limit]
-			page.NextCursor = op.NewCursor(contract.ListCriteria.Name, c.Tenant, string(in.ProjectID), string(rows[in.Limit-1].ID))
-		}
-		for i := range rows {
-			page.Items = append(page.Items, *rows[i].toCriterion())
-		}
+		rowPage := op.NewPage(rows, in.Limit, func(last *criterionRow) string {
+			return op.NewCursor(contract.ListCriteria.Name, c.Tenant, string(in.ProjectID), string(last.ID))
+		})
+		page = op.MapPage(rowPage, func(r *criterionRow) contract.Criterion { return *r.toCriterion() })
 	}
 	if len(page.Items) > 0 {
 		return page, nil

@@ -150,13 +150,10 @@ WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND p.id = `, st.arg(in.ProjectID), `
 		if err != nil {
 			return nil, err
 		}
-		if len(rows) > in.Limit {
-			rows = rows[:in.Limit]
-			page.NextCursor = op.NewCursor(contract.ListCustomFields.Name, c.Tenant, string(in.ProjectID), rows[in.Limit-1].SortName)
-		}
-		for i := range rows {
-			page.Items = append(page.Items, *rows[i].toCustomField())
-		}
+		rowPage := op.NewPage(rows, in.Limit, func(last *fieldRow) string {
+			return op.NewCursor(contract.ListCustomFields.Name, c.Tenant, string(in.ProjectID), last.SortName)
+		})
+		page = op.MapPage(rowPage, func(r *fieldRow) contract.CustomField { return *r.toCustomField() })
 	}
 	if len(page.Items) > 0 {
 		return page, nil

@@ -48,15 +48,10 @@ func (s *Service) listDecisionsHandler() executor.Handler[contract.ListDecisionR
 			if err != nil {
 				return nil, err
 			}
-			page := &op.Page[contract.DecisionRequest]{Items: []contract.DecisionRequest{}}
-			for i := range rows[:min(len(rows), in.Limit)] {
-				page.Items = append(page.Items, *rows[i].toDecisionRequest(&task))
-			}
-			if len(rows) > in.Limit {
-				last := rows[in.Limit-1]
-				page.NextCursor = op.NewCursor(contract.ListDecisionRequests.Name, c.Tenant, op.CursorTime(last.CreatedAt), string(last.ID))
-			}
-			return page, nil
+			page := op.NewPage(rows, in.Limit, func(last *decisionRow) string {
+				return op.NewCursor(contract.ListDecisionRequests.Name, c.Tenant, op.CursorTime(last.CreatedAt), string(last.ID))
+			})
+			return op.MapPage(page, func(r *decisionRow) contract.DecisionRequest { return *r.toDecisionRequest(&task) }), nil
 		},
 	}
 }

@@ -54,12 +54,9 @@ func (s *Service) listDelegations(ctx context.Context, c *executor.Call, in *con
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) > in.Limit {
-		rows = rows[:in.Limit]
-		page.NextCursor = op.NewCursor(contract.ListDelegations.Name, c.Tenant, string(rows[len(rows)-1].ID))
-	}
-	for i := range rows {
-		page.Items = append(page.Items, *rows[i].toDelegation(c.Now))
-	}
+	rowPage := op.NewPage(rows, in.Limit, func(last *delegationRow) string {
+		return op.NewCursor(contract.ListDelegations.Name, c.Tenant, string(last.ID))
+	})
+	page = op.MapPage(rowPage, func(r *delegationRow) contract.Delegation { return *r.toDelegation(c.Now) })
 	return page, nil
 }

@@ -45,13 +45,10 @@ WHERE p.tenant_id = `, tenant, ` AND p.id = `, project, ` ORDER BY d.id DESC`)
 		if err != nil {
 			return nil, err
 		}
-		if len(rows) > in.Limit {
-			rows = rows[:in.Limit]
-			page.NextCursor = op.NewCursor(contract.ListDeliverables.Name, c.Tenant, string(in.ProjectID), string(rows[in.Limit-1].ID))
-		}
-		for i := range rows {
-			page.Items = append(page.Items, rows[i].toSummary())
-		}
+		rowPage := op.NewPage(rows, in.Limit, func(last *deliverableRow) string {
+			return op.NewCursor(contract.ListDeliverables.Name, c.Tenant, string(in.ProjectID), string(last.ID))
+		})
+		page = op.MapPage(rowPage, (*deliverableRow).toSummary)
 	}
 	if len(page.Items) > 0 {
 		return page, nil

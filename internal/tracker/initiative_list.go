@@ -52,14 +52,10 @@ WHERE i.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) > in.Limit {
-		rows = rows[:in.Limit]
-		last := rows[len(rows)-1]
-		page.NextCursor = op.NewCursor(contract.ListInitiatives.Name, c.Tenant, last.SortName, string(last.ID))
-	}
-	for i := range rows {
-		page.Items = append(page.Items, *rows[i].toInitiative())
-	}
+	rowPage := op.NewPage(rows, in.Limit, func(last *row) string {
+		return op.NewCursor(contract.ListInitiatives.Name, c.Tenant, last.SortName, string(last.ID))
+	})
+	page = op.MapPage(rowPage, func(r *row) contract.Initiative { return *r.toInitiative() })
 	return page, nil
 }
 

@@ -28,14 +28,10 @@ func (s *Service) listIssues(ctx context.Context, c *executor.Call, in *contract
 		if err != nil {
 			return nil, err
 		}
-		if len(rows) > in.Limit {
-			rows = rows[:in.Limit]
-			last := rows[len(rows)-1]
-			page.NextCursor = op.NewCursor(contract.ListIssues.Name, c.Tenant, op.CursorTime(last.CreatedAt), string(last.ID))
-		}
-		for i := range rows {
-			page.Items = append(page.Items, rows[i].toSummary(c.Now))
-		}
+		rowPage := op.NewPage(rows, in.Limit, func(last *issueSummaryRow) string {
+			return op.NewCursor(contract.ListIssues.Name, c.Tenant, op.CursorTime(last.CreatedAt), string(last.ID))
+		})
+		page = op.MapPage(rowPage, func(r *issueSummaryRow) contract.IssueSummary { return r.toSummary(c.Now) })
 	}
 	if len(page.Items) > 0 || in.ProjectID == "" {
 		return page, nil

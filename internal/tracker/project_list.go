@@ -62,15 +62,11 @@ WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) > in.Limit {
-		rows = rows[:in.Limit]
-		last := rows[len(rows)-1]
-		page.NextCursor = op.NewCursor(contract.ListProjects.Name, c.Tenant, last.SortName, string(last.ID))
-	}
-	refs := make([]*op.UUID, len(rows))
-	for i := range rows {
-		page.Items = append(page.Items, rows[i].toSummary())
-	}
+	rowPage := op.NewPage(rows, in.Limit, func(last *row) string {
+		return op.NewCursor(contract.ListProjects.Name, c.Tenant, last.SortName, string(last.ID))
+	})
+	page = op.MapPage(rowPage, (*row).toSummary)
+	refs := make([]*op.UUID, len(page.Items))
 	for i := range page.Items {
 		refs[i] = &page.Items[i].InitiativeID
 	}

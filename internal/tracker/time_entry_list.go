@@ -81,14 +81,10 @@ func readTimeEntries(ctx context.Context, c *executor.Call, in *contract.ListTim
 	if page.TotalMinutes != nil {
 		*page.TotalMinutes = rows[0].Total
 	}
-	if len(rows) > in.Limit {
-		rows = rows[:in.Limit]
-		last := rows[len(rows)-1]
-		page.NextCursor = op.NewCursor(contract.ListTimeEntries.Name, c.Tenant, string(last.SpentOn), string(last.ID))
-	}
-	for i := range rows {
-		page.Items = append(page.Items, *rows[i].toTimeEntry())
-	}
+	rowPage := op.NewPage(rows, in.Limit, func(last *row) string {
+		return op.NewCursor(contract.ListTimeEntries.Name, c.Tenant, string(last.SpentOn), string(last.ID))
+	})
+	page.Page = *op.MapPage(rowPage, func(r *row) contract.TimeEntry { return *r.toTimeEntry() })
 	return nil
 }
 
