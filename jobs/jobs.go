@@ -6,7 +6,7 @@ import (
 	"github.com/riverqueue/river"
 )
 
-// schedule is a periodic job.
+// schedule is a kind of job, which runs periodically if it is enabled.
 type schedule struct {
 	// args are empty arguments of the job's kind.
 	args   river.JobArgs
@@ -17,11 +17,10 @@ type schedule struct {
 	isEnabled func(Deps) bool
 }
 
-// schedules lists the periodic jobs. Each also runs when a leader starts, unless
-// it has run within its period. Jobs that events trigger are in agent_run.go and
-// password_reset.go.
+// schedules lists the built-in jobs and those of the modules. A periodic job also runs when a leader starts, unless
+// it has run within its period.
 func schedules(d Deps, dispatcher drainer) []schedule {
-	return []schedule{
+	list := []schedule{
 		{
 			args: sweepArgs{}, period: time.Minute,
 			addWorker: registerWorker(&sweepWorker{dispatcher: dispatcher}),
@@ -40,16 +39,18 @@ func schedules(d Deps, dispatcher drainer) []schedule {
 			isEnabled: func(d Deps) bool { return len(d.Maintenance) > 0 },
 		},
 		{
-			args: scoreArgs{}, period: 5 * time.Minute,
-			addWorker: registerWorker(&scoreWorker{score: d.Score}),
-			isEnabled: func(d Deps) bool { return d.Score != nil },
-		},
-		{
 			args: checkpointArgs{}, period: time.Hour,
 			addWorker: registerWorker(&checkpointWorker{pool: d.Pool, clock: d.Clock, log: d.Log, cfg: d.Checkpoint}),
 			isEnabled: func(d Deps) bool { return d.Checkpoint.Key != "" && d.Checkpoint.Dir != "" },
 		},
 	}
+	for _, j := range d.Jobs {
+		list = append(list, schedule{
+			args: j.empty, period: j.settings.Every, addWorker: j.addWorker,
+			isEnabled: func(Deps) bool { return j.settings.Every > 0 },
+		})
+	}
+	return list
 }
 
 func registerWorker[T river.JobArgs](w river.Worker[T]) func(*river.Workers) error {

@@ -62,8 +62,8 @@ func TestSchedules_TimeoutsAndConditions(t *testing.T) {
 	if !jobs.TimesFit() {
 		t.Error("a job must time out before it is rescued, and be rescued within two minutes")
 	}
-	if n := len(jobs.RunPeriodic(jobs.Deps{})); n != len(jobs.Kinds())-3 {
-		t.Errorf("got %d schedules without checkpoints, maintenance and scoring, want all except those three of %v", n, jobs.Kinds())
+	if n := len(jobs.RunPeriodic(jobs.Deps{})); n != len(jobs.Kinds())-2 {
+		t.Errorf("got %d schedules without checkpoints and maintenance, want all except those two of %v", n, jobs.Kinds())
 	}
 }
 
@@ -80,7 +80,7 @@ func TestRunner_RunsSchedulesEventsAndDecisionLog(t *testing.T) {
 	dir := t.TempDir()
 	decisions := decisionlog.New(decisionlog.Config{Pool: pool, Every: 10 * time.Millisecond})
 	received := make(chan string, 10)
-	cleaned, done, scored := make(chan struct{}, 10), make(chan struct{}, 10), make(chan struct{}, 10)
+	cleaned, done, ran := make(chan struct{}, 10), make(chan struct{}, 10), make(chan struct{}, 10)
 	start(t, jobs.Deps{
 		Pool: pool, DecisionLog: decisions, Checkpoint: jobs.CheckpointConfig{Key: secret, Dir: dir},
 		Subscribers: []events.Subscriber{{Name: "test", Types: []string{"projects.*"}, Handle: func(_ context.Context, _ postgres.Querier, list []events.Event) error {
@@ -93,7 +93,10 @@ func TestRunner_RunsSchedulesEventsAndDecisionLog(t *testing.T) {
 			cleaned <- struct{}{}
 			return 1, nil
 		}}},
-		Score: func(context.Context) error { scored <- struct{}{}; return nil },
+		Jobs: []jobs.Job{jobs.New(jobs.Settings{Every: time.Hour}, func(context.Context, tideArgs) (time.Duration, error) {
+			ran <- struct{}{}
+			return 0, nil
+		})},
 		Maintenance: []jobs.Housekeeper{
 			{Name: "idle", Run: func(context.Context, time.Time) (int64, error) { return 0, nil }},
 			{Name: "test", Run: func(context.Context, time.Time) (int64, error) {
@@ -114,11 +117,11 @@ func TestRunner_RunsSchedulesEventsAndDecisionLog(t *testing.T) {
 	}
 	pgtest.Eventually(t, time.Minute, "a job of every kind is completed", func() bool {
 		kinds, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT DISTINCT kind FROM river.river_job WHERE state = 'completed'`)
-		return err == nil && len(kinds) == len(jobs.Kinds())
+		return err == nil && len(kinds) == len(jobs.Kinds())+1 // and that of the test
 	})
 	<-cleaned
 	<-done
-	<-scored
+	<-ran
 	pgtest.Eventually(t, time.Minute, "the decision is written to the log", func() bool { return decisions.Written() == 1 })
 	files, err := filepath.Glob(filepath.Join(dir, "*.checkpoint"))
 	if err != nil || len(files) != 1 {

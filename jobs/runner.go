@@ -27,22 +27,20 @@ type Deps struct {
 	// Pool is a pool of parapet_jobs. River listens on one of its connections, each
 	// subscriber uses one, and jobs use a few. It should have 8 to 16 connections.
 	Pool *postgres.Pool
-	// Subscribers are the subscribers besides the built-in ones.
+	// Subscribers are the modules' subscribers.
 	Subscribers []events.Subscriber
+	// Jobs are the modules' jobs.
+	Jobs []Job
+	// Triggers insert the modules' jobs for events.
+	Triggers []Trigger
 	// DecisionLog, if set, writes its records while the jobs run.
 	DecisionLog *decisionlog.Log
 	// Housekeepers are the modules' own retention. They run hourly.
 	Housekeepers []Housekeeper
 	// Maintenance is the modules' own maintenance. It runs every minute.
 	Maintenance []Housekeeper
-	// AgentRuns executes agent runs.
-	AgentRuns AgentRuns
-	// PasswordResets sends reset links.
-	PasswordResets PasswordResets
-	// Score, if set, scores finished agent runs every five minutes.
-	Score      func(ctx context.Context) error
-	Retention  Retention
-	Checkpoint CheckpointConfig
+	Retention   Retention
+	Checkpoint  CheckpointConfig
 	// Tracer traces jobs and deliveries of events; nil if tracing is off.
 	Tracer *telemetry.Tracer
 	Clock  clock.Clock
@@ -79,10 +77,12 @@ func Start(ctx context.Context, d Deps) (*Runner, error) {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
 	d.Retention = d.Retention.withDefaults()
-	runs, resets := &agentRunQueue{}, &resetQueue{}
-	dispatcher, err := events.NewDispatcher(events.Config{
-		Pool: d.Pool, Log: d.Log, Tracer: d.Tracer, Subscribers: append([]events.Subscriber{events.Notifications(), runs.subscriber(), resets.subscriber()}, d.Subscribers...),
-	})
+	jobs := &inserter{queues: map[string]string{}}
+	subscribers := append([]events.Subscriber{events.Notifications()}, d.Subscribers...)
+	for _, t := range d.Triggers {
+		subscribers = append(subscribers, jobs.subscriber(t))
+	}
+	dispatcher, err := events.NewDispatcher(events.Config{Pool: d.Pool, Log: d.Log, Tracer: d.Tracer, Subscribers: subscribers})
 	if err != nil {
 		return nil, err
 	}
@@ -93,20 +93,15 @@ func Start(ctx context.Context, d Deps) (*Runner, error) {
 			return nil, fmt.Errorf("jobs: %s: %w", s.args.Kind(), err)
 		}
 	}
-	if err := river.AddWorkerSafely(bundle, &agentRunWorker{runs: d.AgentRuns}); err != nil {
-		return nil, fmt.Errorf("jobs: %s: %w", agentRunArgs{}.Kind(), err)
-	}
-	for _, err := range []error{
-		river.AddWorkerSafely(bundle, &resetLinkWorker{resets: d.PasswordResets}),
-		river.AddWorkerSafely(bundle, &resetRequestWorker{resets: d.PasswordResets}),
-	} {
-		if err != nil {
-			return nil, fmt.Errorf("jobs: password resets: %w", err)
-		}
-	}
 	queues := map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: maxWorkers}}
-	if d.AgentRuns.Execute != nil {
-		queues[agentQueue] = river.QueueConfig{MaxWorkers: agentWorkers}
+	for _, j := range d.Jobs {
+		if j.settings.Queue == "" {
+			continue
+		}
+		jobs.queues[j.kind] = j.settings.Queue
+		if j.settings.Workers > 0 {
+			queues[j.settings.Queue] = river.QueueConfig{MaxWorkers: j.settings.Workers}
+		}
 	}
 	client, err := river.NewClient(riverpgxv5.New(d.Pool.Raw()), &river.Config{
 		ID:           clientID(),
@@ -125,7 +120,7 @@ func Start(ctx context.Context, d Deps) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}
-	runs.client, resets.client = client, client
+	jobs.client = client
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	if err := client.Start(context.WithoutCancel(ctx)); err != nil {
 		stop()

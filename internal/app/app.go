@@ -26,22 +26,17 @@ import (
 	"parapet/docs"
 	"parapet/internal/authz"
 	"parapet/internal/clock"
-	contractidentity "parapet/internal/contract/identity"
-	contracttracker "parapet/internal/contract/tracker"
 	"parapet/internal/decisionlog"
 	"parapet/internal/executor"
 	"parapet/internal/httpapi"
-	"parapet/internal/identity"
-	"parapet/internal/mail"
 	"parapet/internal/mcp"
+	"parapet/internal/module"
 	"parapet/internal/op"
-	"parapet/internal/password"
 	"parapet/internal/postgres"
 	"parapet/internal/postgres/migrate"
 	"parapet/internal/principal"
 	"parapet/internal/telemetry"
 	"parapet/internal/token"
-	"parapet/internal/tracker"
 )
 
 // App is one server process.
@@ -53,8 +48,7 @@ type App struct {
 	decisions     *decisionlog.Log
 	notifications *postgres.Notifications
 	checker       *principal.Checker
-	identity      *identity.Service
-	tracker       *tracker.Service
+	modules       []module.Module
 	api           *httpapi.API
 	operations    []op.Bound
 	names         executor.NameCache
@@ -106,21 +100,28 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	a.registry.MustRegister(newCollector(a), a.checkpoints, prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "parapet_tokens_previous_secret_total", Help: "Accepted tokens that API_KEY_JWT_SECRET_PREVIOUS verified.",
 	}, func() float64 { return float64(tokens.PreviousSecretUses()) }))
-	if a.operations, err = a.buildModules(ctx, tokens); err != nil {
+	if a.modules, err = a.buildModules(ctx, tokens); err != nil {
 		return nil, err
 	}
+	for _, m := range a.modules {
+		for _, g := range m.Gauges {
+			a.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.Name, Help: g.Help}, g.Value))
+		}
+	}
+	for _, m := range a.served() {
+		a.operations = append(a.operations, m.Operations...)
+	}
 	a.api, err = httpapi.New(httpapi.Config{
-		Operations: a.operations, Off: disabledRoutes(cfg.Modules), Auth: a.checker, Ready: a.checkReady, TrustedProxies: cfg.Proxies,
+		Operations: a.operations, Off: a.disabledRoutes(), Auth: a.checker, Ready: a.checkReady, TrustedProxies: cfg.Proxies,
 		Registry: a.registry, Log: log, Version: version, Documents: docs.FS, Tracer: a.tracer,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if a.tracker != nil {
-		a.api.MountCron(cfg.CronSecret, httpapi.Cron{
-			Name: "cron run-scores", Path: "/api/cron/run-scores/process",
-			Run: func(ctx context.Context) (any, error) { return a.tracker.ScoreRuns(ctx) },
-		})
+	for _, m := range a.served() {
+		for _, c := range m.Cron {
+			a.api.MountCron(cfg.CronSecret, httpapi.Cron(c))
+		}
 	}
 	if err = a.mountTools(version); err != nil {
 		return nil, err
@@ -129,6 +130,11 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 		return nil, err
 	}
 	return a, nil
+}
+
+// served returns the modules whose operations the process serves.
+func (a *App) served() []module.Module {
+	return slices.DeleteFunc(slices.Clone(a.modules), func(m module.Module) bool { return !slices.Contains(a.cfg.Modules, m.Name) })
 }
 
 // mountTools serves the operations as Model Context Protocol tools.
@@ -159,89 +165,21 @@ func (a *App) newChecker(tokens *token.Keyring) error {
 }
 
 // disabledRoutes returns the routes of the modules that this process does not serve.
-func disabledRoutes(modules []string) []httpapi.DisabledRoute {
+func (a *App) disabledRoutes() []httpapi.DisabledRoute {
 	var off []httpapi.DisabledRoute
-	for _, o := range slices.Concat(contractidentity.Operations(), contracttracker.Operations()) {
-		if !slices.Contains(modules, o.Module) {
-			message := fmt.Sprintf("The module %s is off on this server. The operator turns it on with PT_MODULES.", o.Module)
+	for _, m := range a.modules {
+		if slices.Contains(a.cfg.Modules, m.Name) {
+			continue
+		}
+		message := fmt.Sprintf("The module %s is off on this server. The operator turns it on with PT_MODULES.", m.Name)
+		for _, o := range m.Operations {
 			off = append(off, httpapi.DisabledRoute{Method: o.Method, Path: o.Path, Message: message})
+		}
+		for _, c := range m.Cron {
+			off = append(off, httpapi.DisabledRoute{Method: http.MethodGet, Path: c.Path, Message: message})
 		}
 	}
 	return off
-}
-
-// buildModules builds the modules that this process serves and returns their operations. The
-// identity module is always built, because the others use its directory.
-func (a *App) buildModules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, error) {
-	hasher, err := password.New(password.MinParams(), 0)
-	if err != nil {
-		return nil, err
-	}
-	sender, err := a.newMailSender()
-	if err != nil {
-		return nil, err
-	}
-	trackerPool := a.pools.byRole[postgres.RoleTracker]
-	names := []executor.Names{identity.Names(a.pools.byRole[postgres.RoleIdentity]), tracker.Names(trackerPool)}
-	a.identity, err = identity.New(identity.Deps{
-		Operations: a.Operations,
-		Pool:       a.pools.byRole[postgres.RoleIdentity],
-		// The tenant of a login is not known yet, so all logins share one account.
-		Auth:     a.pools.byRole[postgres.RoleAuth].ChargedTo("login"),
-		Executor: a.newExecutor(contractidentity.Module, a.pools.byRole[postgres.RoleIdentity], nil, names), Policies: a.engine, Tokens: tokens, Passwords: hasher,
-		Log: a.log, AuthProvider: a.cfg.AuthProvider, AgentTenants: a.cfg.AgentTenants, DecisionLogOff: a.cfg.DecisionLog == "off",
-		Keys: authz.KeySettings{
-			MaxAdminDays: intOrZero(a.cfg.AdminTTLDays), MaxUserDays: intOrZero(a.cfg.UserTTLDays), MaxActivePersonal: a.cfg.MaxPersonalKeys,
-		},
-		Delegations: tracker.ReceivedDelegations{Pool: trackerPool}, Mail: sender, PublicURL: a.cfg.PublicURL,
-	})
-	if err != nil {
-		return nil, err
-	}
-	var operations []op.Bound
-	if slices.Contains(a.cfg.Modules, contractidentity.Module) {
-		operations = append(operations, a.identity.Operations()...)
-	}
-	if slices.Contains(a.cfg.Modules, contracttracker.Module) {
-		a.tracker = tracker.New(tracker.Deps{
-			Executor: a.newExecutor(contracttracker.Module, trackerPool, tracker.Delegations{}, names), Directory: a.identity, Notifications: a.notifications,
-			Jobs: a.pools.byRole[postgres.RoleJobs], DuplicateCheckDisabled: !a.cfg.DuplicateCheck,
-			Agent: a.newAgentCommand(ctx), Scoring: a.cfg.ScoringTenants, Log: a.log,
-		})
-		operations = append(operations, a.tracker.Operations()...)
-	}
-	return operations, nil
-}
-
-// newMailSender returns the mail sender for the settings: a mail server, the log (for `ptd dev`),
-// or nil.
-func (a *App) newMailSender() (mail.Sender, error) {
-	switch {
-	case a.cfg.SMTPURL != "":
-		sender, err := mail.NewSMTP(a.cfg.SMTPURL, a.cfg.MailFrom)
-		if err != nil {
-			return nil, &SettingError{"PT_SMTP_URL", err.Error()}
-		}
-		return sender, nil
-	case a.cfg.MailToLog:
-		return mail.Log{Logger: a.log}, nil
-	default:
-		return nil, nil //nolint:nilnil // nil means that mail is not configured
-	}
-}
-
-func intOrZero(n *int) int {
-	if n == nil {
-		return 0
-	}
-	return *n
-}
-
-func (a *App) newExecutor(module string, pool *postgres.Pool, delegations executor.Delegations, names []executor.Names) *executor.Module {
-	return executor.New(executor.Config{
-		Module: module, Pool: pool, Engine: a.engine, Principals: a.checker, Clock: clock.System{}, Log: a.log, HashKey: deriveHashKey(a.cfg.JWTSecret), PreviousHashKey: deriveHashKey(a.cfg.JWTPrevious),
-		Delegations: delegations, Timeout: a.cfg.RequestTimeout, Names: names, NameCache: &a.names,
-	})
 }
 
 // deriveHashKey derives a key from a signing secret, so that all processes of the installation
@@ -300,8 +238,10 @@ func (a *App) Run(ctx context.Context) error {
 	defer cancel()
 	// If a background component fails, stop the process.
 	context.AfterFunc(background, cancel)
-	if a.tracker != nil {
-		context.AfterFunc(serve, a.tracker.EndWaits)
+	for _, m := range a.served() {
+		if m.EndWaits != nil {
+			context.AfterFunc(serve, m.EndWaits)
+		}
 	}
 	err := httpapi.Serve(serve, a.listener, a.api, a.cfg.Drain, a.log)
 	stop()

@@ -13,10 +13,14 @@ import (
 	"parapet/internal/token"
 )
 
-// ServingRoles returns the login roles that every process uses. All processes use the
-// tracker's, because the identity module needs the delegations that an account has received.
+// ServingRoles returns the login roles that every process uses. A process runs the background
+// work of all modules, also of those that it does not serve.
 func ServingRoles() []string {
-	return []string{postgres.RoleAuth, postgres.RoleIdentity, postgres.RoleTracker, postgres.RoleJobs}
+	roles := []string{postgres.RoleAuth, postgres.RoleJobs}
+	for _, spec := range moduleSpecs() {
+		roles = append(roles, spec.role)
+	}
+	return roles
 }
 
 // CheckStart returns the settings that ptd serve needs besides those that ReadSettings checks. It

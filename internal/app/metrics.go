@@ -19,7 +19,6 @@ type collector struct {
 	app                                         *App
 	decisions, failures, reloads                *prometheus.Desc
 	logged, dropped                             *prometheus.Desc
-	waitDecision                                *prometheus.Desc
 	undispatched, undelivered, parked, poolConn *prometheus.Desc
 	// Metrics of the admission queues. They are labelled by role and lane, never by tenant.
 	poolLimit, poolHeld, poolWaiting, poolRefused, poolWait *prometheus.Desc
@@ -36,7 +35,6 @@ func newCollector(a *App) *collector {
 		reloads:      desc("policy_reloads_total", "Policy reloads, by result.", "result"),
 		logged:       desc("decision_log_written_total", "Decisions written to the decision log."),
 		dropped:      desc("decision_log_dropped_total", "Decisions that were not written to the decision log."),
-		waitDecision: desc("wait_decision_calls", "Calls of wait-decision that wait for an answer."),
 		undispatched: desc("outbox_undispatched", "Events that are not yet in any subscriber's queue."),
 		undelivered:  desc("outbox_undelivered", "Deliveries in the subscribers' queues."),
 		parked:       desc("outbox_parked", "Deliveries that failed too often."),
@@ -64,7 +62,7 @@ func newCheckpointCounter() *prometheus.CounterVec {
 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.decisions, c.failures, c.reloads, c.logged, c.dropped, c.waitDecision, c.undispatched, c.undelivered, c.parked, c.poolConn, c.poolLimit, c.poolHeld, c.poolWaiting, c.poolRefused, c.poolWait} {
+	for _, d := range []*prometheus.Desc{c.decisions, c.failures, c.reloads, c.logged, c.dropped, c.undispatched, c.undelivered, c.parked, c.poolConn, c.poolLimit, c.poolHeld, c.poolWaiting, c.poolRefused, c.poolWait} {
 		ch <- d
 	}
 }
@@ -88,9 +86,6 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	counter(c.reloads, float64(stats.ReloadFailures), "refused")
 	counter(c.logged, float64(c.app.decisions.Written()))
 	counter(c.dropped, float64(c.app.decisions.Dropped()))
-	if c.app.tracker != nil {
-		gauge(c.waitDecision, float64(c.app.tracker.WaitDecisionCalls()))
-	}
 	for role, pool := range c.app.pools.byRole {
 		s := pool.Stat()
 		gauge(c.poolConn, float64(s.AcquiredConns()), role, "in_use")

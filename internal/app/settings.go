@@ -73,7 +73,13 @@ type Config struct {
 }
 
 // AllModules returns the names of all modules.
-func AllModules() []string { return []string{"identity", "tracker", "catalog", "wiki"} }
+func AllModules() []string {
+	var names []string
+	for _, spec := range moduleSpecs() {
+		names = append(names, spec.name)
+	}
+	return names
+}
 
 // Setting is one environment variable that ptd reads.
 type Setting struct {
@@ -108,7 +114,7 @@ func ownSettings() []Setting {
 			c.Host = v
 			return nil
 		}},
-		{Name: "PT_MODULES", Default: "identity,tracker,catalog,wiki", Doc: "Modules that this process serves, separated by commas. Same as the flag `--modules`.", set: setModules},
+		{Name: "PT_MODULES", Default: strings.Join(AllModules(), ","), Doc: "Modules that this process serves, separated by commas. Same as the flag `--modules`.", set: setModules},
 		{Name: "NODE_ENV", Default: "development", Doc: "`production` writes the log as JSON unless `PT_LOG_FORMAT` sets another format.", set: func(c *Config, v string) error { c.Production = v == "production"; return nil }},
 		{Name: "PT_LOG_LEVEL", Default: "info", Doc: "Lowest level that is logged: debug, info, warn or error.", set: choiceSetting(func(c *Config) *string { return &c.LogLevel }, "debug", "info", "warn", "error")},
 		{Name: "PT_LOG_FORMAT", Doc: "Format of the log: `text` for people or `json` for programs. If not set, `text` on a terminal and `json` otherwise.", set: choiceSetting(func(c *Config) *string { return &c.LogFormat }, "text", "json")},

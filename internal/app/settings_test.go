@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ func TestReadConfig_DefaultsAndErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Port != 3000 || len(c.Modules) != 4 || c.CheckTTL != 30*time.Second || c.CheckTTLMax != time.Minute || c.AdminTTLDays != nil || !c.DuplicateCheck {
+	if c.Port != 3000 || !slices.Equal(c.Modules, AllModules()) || c.CheckTTL != 30*time.Second || c.CheckTTLMax != time.Minute || c.AdminTTLDays != nil || !c.DuplicateCheck {
 		t.Errorf("ReadConfig without variables: got %+v, want the defaults", c)
 	}
 	c, err = ReadConfig(func(n string) string {
