@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"parapet/internal/contract/identity"
-	"parapet/internal/contract/tracker"
+	"parapet/internal/contract"
 	"parapet/internal/op"
 )
 
@@ -79,7 +78,7 @@ func TestOutputs_NameTheRecordOfEachID(t *testing.T) {
 			}
 		}
 	}
-	for _, o := range slices.Concat(identity.Operations(), tracker.Operations()) {
+	for _, o := range contract.Operations() {
 		walk(o.Out, nil)
 	}
 	slices.Sort(missing)

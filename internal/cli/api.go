@@ -15,8 +15,7 @@ import (
 
 	"parapet/internal/cli/text"
 	"parapet/internal/client"
-	"parapet/internal/contract/identity"
-	"parapet/internal/contract/tracker"
+	"parapet/internal/contract"
 	"parapet/internal/op"
 )
 
@@ -104,7 +103,7 @@ func operationAt(method, target string) *op.Operation {
 	path, _, _ := strings.Cut(target, "?")
 	segments := strings.Split(path, "/")
 	var found *op.Operation
-	for _, o := range slices.Concat(identity.Operations(), tracker.Operations()) {
+	for _, o := range contract.Operations() {
 		parts := strings.Split(o.Path, "/")
 		if o.Method != method || len(parts) != len(segments) {
 			continue

@@ -8,8 +8,8 @@ import (
 
 	"parapet/internal/cli/markdown"
 	"parapet/internal/client"
+	"parapet/internal/contract"
 	"parapet/internal/contract/identity"
-	"parapet/internal/contract/tracker"
 	"parapet/internal/op"
 )
 
@@ -96,7 +96,7 @@ func sections() []section {
 // operations returns the operations that have a command. Public operations have none,
 // because pt auth calls them.
 func operations() []*op.Operation {
-	return slices.DeleteFunc(slices.Concat(tracker.Operations(), identity.Operations()), func(o *op.Operation) bool { return o.Access == op.Public })
+	return slices.DeleteFunc(contract.Operations(), func(o *op.Operation) bool { return o.Access == op.Public })
 }
 
 // operationForm is an operation with its form and its group.

@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"parapet/internal/contract/identity"
-	"parapet/internal/contract/tracker"
+	"parapet/internal/contract"
 	"parapet/internal/mcp"
 )
 
@@ -69,7 +67,7 @@ func (o *mcpOptions) run(ctx context.Context, _ []string) error {
 		return err
 	}
 	defer c.Close()
-	server, err := mcp.New(slices.Concat(identity.Operations(), tracker.Operations()), o.inv.Version, slog.New(slog.DiscardHandler))
+	server, err := mcp.New(contract.Operations(), o.inv.Version, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

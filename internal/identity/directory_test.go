@@ -135,7 +135,7 @@ func TestDirectoryOperations_DenyCallerWithoutPermissions(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	withoutPermission := r.login("platform@acme.example")
-	for _, o := range contract.DirectoryOperations() {
+	for _, o := range directoryOperations() {
 		if _, bound := r.bound[o.Name]; !bound {
 			t.Errorf("%s is declared but not bound", o.Name)
 			continue
@@ -156,7 +156,7 @@ func TestDirectoryOperations_HideRecordsOfOtherTenants(t *testing.T) {
 		"assignmentId": op.UUID(queryValue[string](r, `SELECT id::text FROM identity.role_assignments WHERE tenant_id = $1 LIMIT 1`, r.globex.id)),
 	}
 	tested := 0
-	for _, o := range contract.DirectoryOperations() {
+	for _, o := range directoryOperations() {
 		if len(o.PathParts()) == 0 || o.Name == "mark-notification-read" {
 			continue
 		}

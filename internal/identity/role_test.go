@@ -217,7 +217,7 @@ func TestListPermissions_ReturnsCatalogue(t *testing.T) {
 		}
 	}
 	// Every operation requires a permission in the catalogue.
-	for _, o := range contract.DirectoryOperations() {
+	for _, o := range directoryOperations() {
 		if o.Access == op.Permitted && !r.engine.Catalogue().Knows(o.Permission) && o.Permission != "audit.read" {
 			t.Errorf("%s requires %s, which is not in the catalogue", o.Name, o.Permission)
 		}

@@ -157,7 +157,7 @@ func TestResources_ListFailsWithoutAccess(t *testing.T) {
 // A server without the module tracker has no resources and no prompts.
 func TestServer_OmitsToolsOfMissingModule(t *testing.T) {
 	t.Parallel()
-	s, err := New(identity.Operations(), "test", nil)
+	s, err := New(identity.Contract.Operations(), "test", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

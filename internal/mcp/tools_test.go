@@ -14,15 +14,15 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"parapet/internal/contract"
 	"parapet/internal/contract/identity"
-	"parapet/internal/contract/tracker"
 	"parapet/internal/op"
 )
 
 var update = flag.Bool("update", false, "regenerate the snapshots")
 
 func operations() []*op.Operation {
-	return slices.Concat(identity.Operations(), tracker.Operations())
+	return contract.Operations()
 }
 
 func newServer(t *testing.T) *Server {

@@ -15,13 +15,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"parapet/internal/contract/identity"
-	"parapet/internal/contract/tracker"
+	"parapet/internal/contract"
 	"parapet/internal/op"
 )
 
 func allOperations() []*op.Operation {
-	return slices.Concat(identity.Operations(), tracker.Operations())
+	return contract.Operations()
 }
 
 // document returns the OpenAPI document of all modules as JSON and decoded.

@@ -2,17 +2,16 @@ package op_test
 
 import (
 	"reflect"
-	"slices"
 	"testing"
 
-	"parapet/internal/contract/identity"
+	"parapet/internal/contract"
 	"parapet/internal/contract/tracker"
 	"parapet/internal/op"
 )
 
 func TestFillRequiredFields_SetsDefaultsAndRequiredFieldsExceptIDs(t *testing.T) {
 	t.Parallel()
-	for _, o := range slices.Concat(identity.Operations(), tracker.Operations()) {
+	for _, o := range contract.Operations() {
 		in := reflect.New(o.In)
 		if err := o.FillRequiredFields(in.Interface()); err != nil {
 			t.Errorf("%s: %v", o.Name, err)

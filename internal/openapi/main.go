@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parapet/internal/contract/identity"
-	"parapet/internal/contract/tracker"
+	"parapet/internal/contract"
 	"parapet/internal/op"
 )
 
@@ -25,7 +23,7 @@ func main() {
 
 // write encodes the document as JSON. The version 0.0.0 stands for the version of the server.
 func write(w io.Writer) error {
-	doc, err := op.OpenAPI("Parapet", "0.0.0", slices.Concat(identity.Operations(), tracker.Operations()))
+	doc, err := op.OpenAPI("Parapet", "0.0.0", contract.Operations())
 	if err != nil {
 		return err
 	}

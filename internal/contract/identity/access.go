@@ -53,8 +53,8 @@ type ReceivedDelegation struct {
 }
 
 // GetAccess returns what a user may do.
-var GetAccess = op.New[UserIn, Access](op.Spec{
-	Name: "get-access", Module: Module, Method: "GET", Path: "/api/users/{userId}/access", Permission: "user.read", Effect: op.Read,
+var GetAccess = op.Declare[UserIn, Access](Contract, op.Spec{
+	Name: "get-access", Method: "GET", Path: "/api/users/{userId}/access", Permission: "user.read", Effect: op.Read,
 	Summary:     "Show what a user may do, and why",
 	Description: "Everybody may ask about themselves. For another user, the caller also needs role.read in the whole tenant. Shows each effective permission with the role assignments and delegations that grant it.",
 })

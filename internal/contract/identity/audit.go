@@ -48,8 +48,8 @@ type ListAuditEntriesIn struct {
 }
 
 // ListAuditEntries lists audit entries.
-var ListAuditEntries = op.New[ListAuditEntriesIn, op.Page[AuditEntry]](op.Spec{
-	Name: "list-audit-entries", Module: Module, Method: "GET", Path: "/api/audit/entries", Permission: "audit.read", Grant: "audit.read.own", Effect: op.Read,
+var ListAuditEntries = op.Declare[ListAuditEntriesIn, op.Page[AuditEntry]](Contract, op.Spec{
+	Name: "list-audit-entries", Method: "GET", Path: "/api/audit/entries", Permission: "audit.read", Grant: "audit.read.own", Effect: op.Read,
 	Summary: "List audit entries",
 	Description: "Returns the entries that the caller's scopes allow, newest first, or oldest first with after. audit.read.own, .organisation and .tenant cover entries whose classification " +
 		"is absent or UNCLASSIFIED; audit.read.classified covers all entries.",
@@ -93,8 +93,8 @@ type DecisionIn struct {
 }
 
 // GetDecision returns one entry of the decision log.
-var GetDecision = op.New[DecisionIn, Decision](op.Spec{
-	Name: "get-decision", Module: Module, Method: "GET", Path: "/api/decisions/{decisionId}", Permission: "decision_log.read", Effect: op.Read,
+var GetDecision = op.Declare[DecisionIn, Decision](Contract, op.Spec{
+	Name: "get-decision", Method: "GET", Path: "/api/decisions/{decisionId}", Permission: "decision_log.read", Effect: op.Read,
 	Summary:     "Get a policy decision",
 	Description: "Includes the subject of the decision. Its input, evaluated by the same policy revision, gives the same decision again.",
 })
@@ -114,8 +114,8 @@ type ListDecisionsIn struct {
 }
 
 // ListDecisions lists the decision log.
-var ListDecisions = op.New[ListDecisionsIn, op.Page[DecisionEntry]](op.Spec{
-	Name: "list-decisions", Module: Module, Method: "GET", Path: "/api/decisions", Permission: "decision_log.read", Effect: op.Read,
+var ListDecisions = op.Declare[ListDecisionsIn, op.Page[DecisionEntry]](Contract, op.Spec{
+	Name: "list-decisions", Method: "GET", Path: "/api/decisions", Permission: "decision_log.read", Effect: op.Read,
 	Summary:     "List policy decisions",
 	Description: "Newest first. The log is written asynchronously: a decision appears within seconds, and some may be missing if the server was overloaded.",
 })

@@ -34,8 +34,8 @@ type ListEventsIn struct {
 }
 
 // ListEvents lists the tenant's domain events.
-var ListEvents = op.New[ListEventsIn, op.Page[EventRecord]](op.Spec{
-	Name: "list-events", Module: Module, Method: "GET", Path: "/api/events", Permission: "events.read", Effect: op.Read,
+var ListEvents = op.Declare[ListEventsIn, op.Page[EventRecord]](Contract, op.Spec{
+	Name: "list-events", Method: "GET", Path: "/api/events", Permission: "events.read", Effect: op.Read,
 	Summary:     "List the tenant's domain events",
 	Description: "Newest first. Events are deleted after the retention period. Payloads are delivered to subscribers only and are not returned.",
 })
@@ -58,8 +58,8 @@ type ListNotificationsIn struct {
 }
 
 // ListNotifications lists the caller's notifications.
-var ListNotifications = op.New[ListNotificationsIn, op.Page[Notification]](op.Spec{
-	Name: "list-notifications", Module: Module, Method: "GET", Path: "/api/notifications", Permission: "tenant.read", Effect: op.Read,
+var ListNotifications = op.Declare[ListNotificationsIn, op.Page[Notification]](Contract, op.Spec{
+	Name: "list-notifications", Method: "GET", Path: "/api/notifications", Permission: "tenant.read", Effect: op.Read,
 	Summary:     "List your notifications",
 	Description: "Newest first. An administrator also sees the notifications for the tenant's administrators.",
 })
@@ -70,8 +70,8 @@ type NotificationIn struct {
 }
 
 // MarkNotificationRead marks a notification as read.
-var MarkNotificationRead = op.New[NotificationIn, op.None](op.Spec{
-	Name: "mark-notification-read", Module: Module, Method: "POST", Path: "/api/notifications/{notificationId}/read", Permission: "tenant.read", Effect: op.Write, Status: 204,
+var MarkNotificationRead = op.Declare[NotificationIn, op.None](Contract, op.Spec{
+	Name: "mark-notification-read", Method: "POST", Path: "/api/notifications/{notificationId}/read", Permission: "tenant.read", Effect: op.Write, Status: 204,
 	Summary:     "Mark a notification as read",
 	Description: "A notification for administrators is then marked as read for all of them. Marking it again changes nothing.",
 })

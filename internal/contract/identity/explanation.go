@@ -35,8 +35,8 @@ type ExplanationReason struct {
 }
 
 // ExplainDecision explains a decision of the policies without carrying out the operation.
-var ExplainDecision = op.New[ExplainDecisionIn, Explanation](op.Spec{
-	Name: "explain-decision", Module: Module, Method: "GET", Path: "/api/explain-decision", Access: op.Authenticated, Effect: op.Read,
+var ExplainDecision = op.Declare[ExplainDecisionIn, Explanation](Contract, op.Spec{
+	Name: "explain-decision", Method: "GET", Path: "/api/explain-decision", Access: op.Authenticated, Effect: op.Read,
 	Summary: "Explain whether an operation is allowed",
 	Description: "Evaluates the policies for the operation without carrying it out. Everybody may ask about themselves. To ask about another user, the caller needs " +
 		"decision_log.read in the whole tenant and user.read for the user, and must be able to see the record. Lists and operations on several records are not supported.",

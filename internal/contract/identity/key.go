@@ -61,8 +61,8 @@ type IssueServiceKeyIn struct {
 }
 
 // IssueServiceKey issues a key for a service principal.
-var IssueServiceKey = op.New[IssueServiceKeyIn, IssuedKey](op.Spec{
-	Name: "issue-service-key", Module: Module, Method: "POST", Path: "/api/auth/api-keys/service",
+var IssueServiceKey = op.Declare[IssueServiceKeyIn, IssuedKey](Contract, op.Spec{
+	Name: "issue-service-key", Method: "POST", Path: "/api/auth/api-keys/service",
 	Permission: "api_key.issue_for_service", Effect: op.Write, Status: 201, Secret: true,
 	Summary: "Issue a key for a service principal",
 	Description: "Requires an administrator's session. The key expires after 90 days and carries the principal's identity and roles. The request is rejected " +
@@ -76,8 +76,8 @@ type IssueKeyIn struct {
 }
 
 // IssueKey issues a key that acts as the caller.
-var IssueKey = op.New[IssueKeyIn, IssuedKey](op.Spec{
-	Name: "issue-key", Module: Module, Method: "POST", Path: "/api/auth/api-keys",
+var IssueKey = op.Declare[IssueKeyIn, IssuedKey](Contract, op.Spec{
+	Name: "issue-key", Method: "POST", Path: "/api/auth/api-keys",
 	Permission: "api_key.issue", Effect: op.Write, Status: 201, Secret: true,
 	Summary:     "Issue a personal key",
 	Description: "Requires a session. The key acts as the caller. The token is returned only once.",
@@ -91,8 +91,8 @@ type ListKeysIn struct {
 }
 
 // ListKeys lists key records.
-var ListKeys = op.New[ListKeysIn, op.Page[Key]](op.Spec{
-	Name: "list-keys", Module: Module, Method: "GET", Path: "/api/auth/api-keys", Access: op.Authenticated, Effect: op.Read,
+var ListKeys = op.Declare[ListKeysIn, op.Page[Key]](Contract, op.Spec{
+	Name: "list-keys", Method: "GET", Path: "/api/auth/api-keys", Access: op.Authenticated, Effect: op.Read,
 	Summary: "List API keys",
 	Description: "Lists the caller's own keys (requires api_key.read.own) or, with serviceUserId, the keys of a service principal (requires api_key.issue_for_service). " +
 		"Newest first. Tokens are never returned.",
@@ -106,8 +106,8 @@ type RevokeKeyIn struct {
 }
 
 // RevokeKey revokes a key permanently.
-var RevokeKey = op.New[RevokeKeyIn, Key](op.Spec{
-	Name: "revoke-key", Module: Module, Method: "DELETE", Path: "/api/auth/api-keys/{keyId}", Access: op.Authenticated, Effect: op.Destroy,
+var RevokeKey = op.Declare[RevokeKeyIn, Key](Contract, op.Spec{
+	Name: "revoke-key", Method: "DELETE", Path: "/api/auth/api-keys/{keyId}", Access: op.Authenticated, Effect: op.Destroy,
 	Summary: "Revoke an API key",
 	Description: "Revokes one of the caller's own keys (requires api_key.revoke.own) or, with serviceOwned=true, a service principal's key (requires " +
 		"api_key.issue_for_service). Cached credential checks may accept the key for up to 60 seconds more. Revoking a revoked key changes nothing.",

@@ -27,8 +27,8 @@ type MeOut struct {
 }
 
 // Me returns the caller and its credential.
-var Me = op.New[MeIn, MeOut](op.Spec{
-	Name: "me", Module: Module, Method: "GET", Path: "/api/auth/me", Access: op.Authenticated, Effect: op.Read,
+var Me = op.Declare[MeIn, MeOut](Contract, op.Spec{
+	Name: "me", Method: "GET", Path: "/api/auth/me", Access: op.Authenticated, Effect: op.Read,
 	Summary: "Show the current user",
 })
 
@@ -51,8 +51,8 @@ type EffectivePermission struct {
 }
 
 // Permissions returns the caller's effective permissions.
-var Permissions = op.New[MeIn, PermissionsOut](op.Spec{
-	Name: "permissions", Module: Module, Method: "GET", Path: "/api/auth/permissions", Access: op.Authenticated, Effect: op.Read,
+var Permissions = op.Declare[MeIn, PermissionsOut](Contract, op.Spec{
+	Name: "permissions", Method: "GET", Path: "/api/auth/permissions", Access: op.Authenticated, Effect: op.Read,
 	Summary:     "Show the current user's permissions",
 	Description: "Returns the effective permissions in the request's tenant with their scopes, as the policies compute them.",
 })
@@ -75,8 +75,8 @@ type OrganisationChoice struct {
 }
 
 // ListOrgs lists the organisations that the credential can act in.
-var ListOrgs = op.New[MeIn, OrganisationsOut](op.Spec{
-	Name: "list-orgs", Module: Module, Method: "GET", Path: "/api/auth/organisations", Access: op.Authenticated, Effect: op.Read,
+var ListOrgs = op.Declare[MeIn, OrganisationsOut](Contract, op.Spec{
+	Name: "list-orgs", Method: "GET", Path: "/api/auth/organisations", Access: op.Authenticated, Effect: op.Read,
 	Summary:     "List the organisations that the credential can act in",
 	Description: "Lists every organisation with its tenant and marks the default. If degraded is true, the lookup failed and the list is incomplete or empty.",
 })

@@ -45,8 +45,8 @@ type ListMembershipsIn struct {
 }
 
 // ListMemberships lists the tenant's memberships.
-var ListMemberships = op.New[ListMembershipsIn, op.Page[Membership]](op.Spec{
-	Name: "list-memberships", Module: Module, Method: "GET", Path: "/api/memberships", Permission: "membership.read", Effect: op.Read,
+var ListMemberships = op.Declare[ListMembershipsIn, op.Page[Membership]](Contract, op.Spec{
+	Name: "list-memberships", Method: "GET", Path: "/api/memberships", Permission: "membership.read", Effect: op.Read,
 	Summary:     "List the tenant's memberships",
 	Description: "Oldest first.",
 })
@@ -62,8 +62,8 @@ type CreateMembershipIn struct {
 }
 
 // CreateMembership makes a user a member of another tenant.
-var CreateMembership = op.New[CreateMembershipIn, Membership](op.Spec{
-	Name: "create-membership", Module: Module, Method: "POST", Path: "/api/memberships", Permission: "membership.update", Effect: op.Write, Status: 201,
+var CreateMembership = op.Declare[CreateMembershipIn, Membership](Contract, op.Spec{
+	Name: "create-membership", Method: "POST", Path: "/api/memberships", Permission: "membership.update", Effect: op.Write, Status: 201,
 	Summary: "Make a user a member of a tenant",
 	Description: "Requires an administrator of the PROGRAMME_OFFICE tenant that administers both the tenant to join and the user's home tenant, with tenant.list, role.assign " +
 		"and every permission that the roles grant. A service principal can be a member of its home tenant only. To restore a removed member, use update-membership.",
@@ -79,8 +79,8 @@ type UpdateMembershipIn struct {
 }
 
 // UpdateMembership changes a membership of the tenant.
-var UpdateMembership = op.New[UpdateMembershipIn, Membership](op.Spec{
-	Name: "update-membership", Module: Module, Method: "PATCH", Path: "/api/memberships/{userId}", Permission: "membership.update", Effect: op.Write,
+var UpdateMembership = op.Declare[UpdateMembershipIn, Membership](Contract, op.Spec{
+	Name: "update-membership", Method: "PATCH", Path: "/api/memberships/{userId}", Permission: "membership.update", Effect: op.Write,
 	Summary:     "Change, suspend, restore or remove a membership",
 	Description: "The user's home tenant may be another tenant. A user belongs to at most one organisation of a tenant.",
 })

@@ -37,8 +37,8 @@ type ListOrganisationsIn struct {
 }
 
 // ListOrganisations lists the tenant's organisations.
-var ListOrganisations = op.New[ListOrganisationsIn, op.Page[Organisation]](op.Spec{
-	Name: "list-organisations", Module: Module, Method: "GET", Path: "/api/organisations", Permission: "organisation.read", Effect: op.Read,
+var ListOrganisations = op.Declare[ListOrganisationsIn, op.Page[Organisation]](Contract, op.Spec{
+	Name: "list-organisations", Method: "GET", Path: "/api/organisations", Permission: "organisation.read", Effect: op.Read,
 	Summary:     "List the tenant's organisations",
 	Description: "Ordered by name.",
 })
@@ -49,8 +49,8 @@ type OrganisationIn struct {
 }
 
 // GetOrganisation returns an organisation.
-var GetOrganisation = op.New[OrganisationIn, Organisation](op.Spec{
-	Name: "get-organisation", Module: Module, Method: "GET", Path: "/api/organisations/{organisationId}", Permission: "organisation.read", Effect: op.Read,
+var GetOrganisation = op.Declare[OrganisationIn, Organisation](Contract, op.Spec{
+	Name: "get-organisation", Method: "GET", Path: "/api/organisations/{organisationId}", Permission: "organisation.read", Effect: op.Read,
 	Summary: "Show an organisation",
 })
 
@@ -62,8 +62,8 @@ type CreateOrganisationIn struct {
 }
 
 // CreateOrganisation adds an organisation to the tenant.
-var CreateOrganisation = op.New[CreateOrganisationIn, Organisation](op.Spec{
-	Name: "create-organisation", Module: Module, Method: "POST", Path: "/api/organisations", Permission: "organisation.create", Effect: op.Write, Status: 201,
+var CreateOrganisation = op.Declare[CreateOrganisationIn, Organisation](Contract, op.Spec{
+	Name: "create-organisation", Method: "POST", Path: "/api/organisations", Permission: "organisation.create", Effect: op.Write, Status: 201,
 	Summary: "Create an organisation",
 })
 
@@ -76,7 +76,7 @@ type UpdateOrganisationIn struct {
 }
 
 // UpdateOrganisation changes an organisation.
-var UpdateOrganisation = op.New[UpdateOrganisationIn, Organisation](op.Spec{
-	Name: "update-organisation", Module: Module, Method: "PATCH", Path: "/api/organisations/{organisationId}", Permission: "organisation.update", Effect: op.Write,
+var UpdateOrganisation = op.Declare[UpdateOrganisationIn, Organisation](Contract, op.Spec{
+	Name: "update-organisation", Method: "PATCH", Path: "/api/organisations/{organisationId}", Permission: "organisation.update", Effect: op.Write,
 	Summary: "Change an organisation's name, type or verification status",
 })

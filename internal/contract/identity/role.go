@@ -68,8 +68,8 @@ type ListRolesIn struct {
 }
 
 // ListRoles lists the tenant's roles.
-var ListRoles = op.New[ListRolesIn, op.Page[Role]](op.Spec{
-	Name: "list-roles", Module: Module, Method: "GET", Path: "/api/roles", Permission: "role.read", Effect: op.Read,
+var ListRoles = op.Declare[ListRolesIn, op.Page[Role]](Contract, op.Spec{
+	Name: "list-roles", Method: "GET", Path: "/api/roles", Permission: "role.read", Effect: op.Read,
 	Summary:     "List the tenant's roles with their permissions",
 	Description: "Ordered by name.",
 })
@@ -80,8 +80,8 @@ type RoleIn struct {
 }
 
 // GetRole returns a role.
-var GetRole = op.New[RoleIn, Role](op.Spec{
-	Name: "get-role", Module: Module, Method: "GET", Path: "/api/roles/{roleId}", Permission: "role.read", Effect: op.Read,
+var GetRole = op.Declare[RoleIn, Role](Contract, op.Spec{
+	Name: "get-role", Method: "GET", Path: "/api/roles/{roleId}", Permission: "role.read", Effect: op.Read,
 	Summary: "Show a role with its permissions",
 })
 
@@ -93,8 +93,8 @@ type CreateRoleIn struct {
 }
 
 // CreateRole creates a role.
-var CreateRole = op.New[CreateRoleIn, Role](op.Spec{
-	Name: "create-role", Module: Module, Method: "POST", Path: "/api/roles", Permission: "role.create", Effect: op.Write, Status: 201,
+var CreateRole = op.Declare[CreateRoleIn, Role](Contract, op.Spec{
+	Name: "create-role", Method: "POST", Path: "/api/roles", Permission: "role.create", Effect: op.Write, Status: 201,
 	Summary:     "Create a role",
 	Description: "Creates a STANDARD role. It can grant only permissions that the caller holds in the whole tenant.",
 })
@@ -107,15 +107,15 @@ type UpdateRoleIn struct {
 }
 
 // UpdateRole changes a role's name or description.
-var UpdateRole = op.New[UpdateRoleIn, Role](op.Spec{
-	Name: "update-role", Module: Module, Method: "PATCH", Path: "/api/roles/{roleId}", Permission: "role.update", Effect: op.Write,
+var UpdateRole = op.Declare[UpdateRoleIn, Role](Contract, op.Spec{
+	Name: "update-role", Method: "PATCH", Path: "/api/roles/{roleId}", Permission: "role.update", Effect: op.Write,
 	Summary:     "Change a role's name or description",
 	Description: "A default or GLOBAL role cannot be renamed.",
 })
 
 // DeleteRole deletes a role.
-var DeleteRole = op.New[RoleIn, op.None](op.Spec{
-	Name: "delete-role", Module: Module, Method: "DELETE", Path: "/api/roles/{roleId}", Permission: "role.delete", Effect: op.Destroy, Status: 204,
+var DeleteRole = op.Declare[RoleIn, op.None](Contract, op.Spec{
+	Name: "delete-role", Method: "DELETE", Path: "/api/roles/{roleId}", Permission: "role.delete", Effect: op.Destroy, Status: 204,
 	Summary:     "Delete a role that nobody holds",
 	Description: "A default or GLOBAL role cannot be deleted.",
 })
@@ -127,8 +127,8 @@ type GrantPermissionIn struct {
 }
 
 // GrantPermission adds a permission to a role.
-var GrantPermission = op.New[GrantPermissionIn, Role](op.Spec{
-	Name: "grant-permission", Module: Module, Method: "POST", Path: "/api/roles/{roleId}/permissions", Permission: "role.update", Effect: op.Write,
+var GrantPermission = op.Declare[GrantPermissionIn, Role](Contract, op.Spec{
+	Name: "grant-permission", Method: "POST", Path: "/api/roles/{roleId}/permissions", Permission: "role.update", Effect: op.Write,
 	Summary: "Add a permission to a role",
 	Description: "The caller must hold the permission in the whole tenant, or the policies must register it for this GLOBAL role. " +
 		"The change takes effect immediately for everybody who holds the role. While a service role's grants differ from its registered profile, no key can be issued for it. " +
@@ -142,8 +142,8 @@ type RevokePermissionIn struct {
 }
 
 // RevokePermission removes a permission from a role.
-var RevokePermission = op.New[RevokePermissionIn, Role](op.Spec{
-	Name: "revoke-permission", Module: Module, Method: "DELETE", Path: "/api/roles/{roleId}/permissions/{permission}", Permission: "role.update", Effect: op.Destroy,
+var RevokePermission = op.Declare[RevokePermissionIn, Role](Contract, op.Spec{
+	Name: "revoke-permission", Method: "DELETE", Path: "/api/roles/{roleId}/permissions/{permission}", Permission: "role.update", Effect: op.Destroy,
 	Summary:     "Remove a permission from a role",
 	Description: "The change takes effect immediately for everybody who holds the role. role.assign and role.update cannot be removed from the role Admin.",
 })
@@ -156,8 +156,8 @@ type ListAssignmentsIn struct {
 }
 
 // ListAssignments lists the assignments of a role.
-var ListAssignments = op.New[ListAssignmentsIn, op.Page[RoleAssignment]](op.Spec{
-	Name: "list-assignments", Module: Module, Method: "GET", Path: "/api/roles/{roleId}/assignments", Permission: "role.read", Effect: op.Read,
+var ListAssignments = op.Declare[ListAssignmentsIn, op.Page[RoleAssignment]](Contract, op.Spec{
+	Name: "list-assignments", Method: "GET", Path: "/api/roles/{roleId}/assignments", Permission: "role.read", Effect: op.Read,
 	Summary:     "List the users who hold a role, with the scopes",
 	Description: "Oldest first.",
 })
@@ -171,8 +171,8 @@ type AssignRoleIn struct {
 }
 
 // AssignRole assigns a role to a user in a scope.
-var AssignRole = op.New[AssignRoleIn, RoleAssignment](op.Spec{
-	Name: "assign-role", Module: Module, Method: "POST", Path: "/api/roles/{roleId}/assignments", Permission: "role.assign", Effect: op.Write, Status: 201,
+var AssignRole = op.Declare[AssignRoleIn, RoleAssignment](Contract, op.Spec{
+	Name: "assign-role", Method: "POST", Path: "/api/roles/{roleId}/assignments", Permission: "role.assign", Effect: op.Write, Status: 201,
 	Summary:     "Assign a role to a user in a scope",
 	Description: "The caller must hold every permission that the role grants in that scope. A service principal holds exactly one role, a GLOBAL one. A GLOBAL role cannot be assigned to anybody else.",
 })
@@ -184,8 +184,8 @@ type UnassignRoleIn struct {
 }
 
 // UnassignRole removes a role from a user.
-var UnassignRole = op.New[UnassignRoleIn, op.None](op.Spec{
-	Name: "unassign-role", Module: Module, Method: "DELETE", Path: "/api/roles/{roleId}/assignments/{assignmentId}", Permission: "role.assign", Effect: op.Destroy, Status: 204,
+var UnassignRole = op.Declare[UnassignRoleIn, op.None](Contract, op.Spec{
+	Name: "unassign-role", Method: "DELETE", Path: "/api/roles/{roleId}/assignments/{assignmentId}", Permission: "role.assign", Effect: op.Destroy, Status: 204,
 	Summary:     "Remove a role from a user",
 	Description: "The tenant's last administrator cannot lose the administrator role, nor a service principal its GLOBAL role.",
 })
@@ -203,8 +203,8 @@ type Permission struct {
 type ListPermissionsIn struct{}
 
 // ListPermissions lists the permission catalogue.
-var ListPermissions = op.New[ListPermissionsIn, op.Page[Permission]](op.Spec{
-	Name: "list-permissions", Module: Module, Method: "GET", Path: "/api/permissions", Permission: "role.read", Effect: op.Read,
+var ListPermissions = op.Declare[ListPermissionsIn, op.Page[Permission]](Contract, op.Spec{
+	Name: "list-permissions", Method: "GET", Path: "/api/permissions", Permission: "role.read", Effect: op.Read,
 	Summary:     "List every permission that a role can grant",
 	Description: "Returns the complete permission catalogue of the loaded policies, ordered by name.",
 })

@@ -55,8 +55,8 @@ type Person struct {
 }
 
 // Login creates a session.
-var Login = op.New[LoginIn, LoginOut](op.Spec{
-	Name: "login", Module: Module, Method: "POST", Path: "/api/auth/login", Access: op.Public, Effect: op.Write, Secret: true,
+var Login = op.Declare[LoginIn, LoginOut](Contract, op.Spec{
+	Name: "login", Method: "POST", Path: "/api/auth/login", Access: op.Public, Effect: op.Write, Secret: true,
 	Summary: "Log in with e-mail address and password",
 	Description: "Creates a session of 12 hours and returns it as a token and as a cookie. A wrong address and a wrong password return the same error. " +
 		"Attempts are limited per account and per client address.",
@@ -72,8 +72,8 @@ type LogoutOut struct{}
 func (o *LogoutOut) SessionCookie() (token string, expires time.Time) { return "", time.Time{} }
 
 // Logout revokes the session of the request.
-var Logout = op.New[LogoutIn, LogoutOut](op.Spec{
-	Name: "logout", Module: Module, Method: "POST", Path: "/api/auth/logout", Access: op.Authenticated, Effect: op.Write, Status: 204,
+var Logout = op.Declare[LogoutIn, LogoutOut](Contract, op.Spec{
+	Name: "logout", Method: "POST", Path: "/api/auth/logout", Access: op.Authenticated, Effect: op.Write, Status: 204,
 	Summary:     "Log out",
 	Description: "Revokes the session of the request. To revoke an API key, use revoke-key.",
 })
@@ -85,8 +85,8 @@ type ChangePasswordIn struct {
 }
 
 // ChangePassword changes the caller's password.
-var ChangePassword = op.New[ChangePasswordIn, op.None](op.Spec{
-	Name: "change-password", Module: Module, Method: "PUT", Path: "/api/auth/password", Access: op.Authenticated, Effect: op.Write, Status: 204, Secret: true,
+var ChangePassword = op.Declare[ChangePasswordIn, op.None](Contract, op.Spec{
+	Name: "change-password", Method: "PUT", Path: "/api/auth/password", Access: op.Authenticated, Effect: op.Write, Status: 204, Secret: true,
 	Summary:     "Change your password",
 	Description: "Requires a session in the account's home tenant. Revokes every other session of the account.",
 })
@@ -98,8 +98,8 @@ type ChangeEmailIn struct {
 }
 
 // ChangeEmail changes or confirms the caller's e-mail address.
-var ChangeEmail = op.New[ChangeEmailIn, op.None](op.Spec{
-	Name: "change-email", Module: Module, Method: "PUT", Path: "/api/auth/email", Access: op.Authenticated, Effect: op.Write, Status: 204, Secret: true,
+var ChangeEmail = op.Declare[ChangeEmailIn, op.None](Contract, op.Spec{
+	Name: "change-email", Method: "PUT", Path: "/api/auth/email", Access: op.Authenticated, Effect: op.Write, Status: 204, Secret: true,
 	Summary: "Change or confirm your e-mail address",
 	Description: "Requires a session in the account's home tenant. Password reset links are sent only to an address that the account's user has set or confirmed. " +
 		"After an administrator has changed the address, confirm it by sending the same address. " +
@@ -112,8 +112,8 @@ type RequestPasswordResetIn struct {
 }
 
 // RequestPasswordReset sends links to set a new password.
-var RequestPasswordReset = op.New[RequestPasswordResetIn, op.None](op.Spec{
-	Name: "request-password-reset", Module: Module, Method: "POST", Path: "/api/auth/password-reset-request", Access: op.Public, Effect: op.Write, Status: 202,
+var RequestPasswordReset = op.Declare[RequestPasswordResetIn, op.None](Contract, op.Spec{
+	Name: "request-password-reset", Method: "POST", Path: "/api/auth/password-reset-request", Access: op.Public, Effect: op.Write, Status: 202,
 	Summary: "Request a link to set a new password",
 	Description: "Sends one link for each active account with this address; accounts in different home tenants can share an address. The response is the same " +
 		"whether or not there is an account. Attempts are limited per address and per client.",
@@ -126,8 +126,8 @@ type ResetPasswordIn struct {
 }
 
 // ResetPassword sets a new password with the token of a reset link.
-var ResetPassword = op.New[ResetPasswordIn, op.None](op.Spec{
-	Name: "reset-password", Module: Module, Method: "POST", Path: "/api/auth/password-reset", Access: op.Public, Effect: op.Write, Status: 204, Secret: true,
+var ResetPassword = op.Declare[ResetPasswordIn, op.None](Contract, op.Spec{
+	Name: "reset-password", Method: "POST", Path: "/api/auth/password-reset", Access: op.Public, Effect: op.Write, Status: 204, Secret: true,
 	Summary: "Set a new password with the token of a reset link",
 	Description: "A token works once and expires after 30 minutes. Revokes every session of the account, in every tenant. An unknown, a used and an expired token " +
 		"return the same error. Attempts are limited per client.",

@@ -51,8 +51,8 @@ type ListTenantsIn struct {
 }
 
 // ListTenants lists the tenants that a programme office administers.
-var ListTenants = op.New[ListTenantsIn, op.Page[Tenant]](op.Spec{
-	Name: "list-tenants", Module: Module, Method: "GET", Path: "/api/tenants", Permission: "tenant.list", Effect: op.Read,
+var ListTenants = op.Declare[ListTenantsIn, op.Page[Tenant]](Contract, op.Spec{
+	Name: "list-tenants", Method: "GET", Path: "/api/tenants", Permission: "tenant.list", Effect: op.Read,
 	Summary:     "List the tenants that the programme office administers",
 	Description: "Ordered by slug. The list includes the programme office itself.",
 })
@@ -82,8 +82,8 @@ type CreateTenantOut struct {
 }
 
 // CreateTenant creates a tenant that the current programme office administers.
-var CreateTenant = op.New[CreateTenantIn, CreateTenantOut](op.Spec{
-	Name: "create-tenant", Module: Module, Method: "POST", Path: "/api/tenants", Permission: "tenant.create", Effect: op.Write, Status: 201,
+var CreateTenant = op.Declare[CreateTenantIn, CreateTenantOut](Contract, op.Spec{
+	Name: "create-tenant", Method: "POST", Path: "/api/tenants", Permission: "tenant.create", Effect: op.Write, Status: 201,
 	Summary:     "Create a tenant",
 	Description: "Requires an administrator of a PROGRAMME_OFFICE tenant, which then administers the new tenant. Creates the default roles, an organisation and an administrator.",
 })
@@ -94,8 +94,8 @@ type TenantIn struct {
 }
 
 // GetTenant returns a tenant.
-var GetTenant = op.New[TenantIn, Tenant](op.Spec{
-	Name: "get-tenant", Module: Module, Method: "GET", Path: "/api/tenants/{tenantId}", Permission: "tenant.read", Effect: op.Read,
+var GetTenant = op.Declare[TenantIn, Tenant](Contract, op.Spec{
+	Name: "get-tenant", Method: "GET", Path: "/api/tenants/{tenantId}", Permission: "tenant.read", Effect: op.Read,
 	Summary:     "Show a tenant",
 	Description: "Returns the current tenant, or a tenant that the current programme office administers (requires tenant.list as well).",
 })
@@ -111,8 +111,8 @@ type UpdateTenantIn struct {
 }
 
 // UpdateTenant changes the current tenant's settings.
-var UpdateTenant = op.New[UpdateTenantIn, Tenant](op.Spec{
-	Name: "update-tenant", Module: Module, Method: "PATCH", Path: "/api/tenants/{tenantId}", Permission: "tenant.update", Effect: op.Write,
+var UpdateTenant = op.Declare[UpdateTenantIn, Tenant](Contract, op.Spec{
+	Name: "update-tenant", Method: "PATCH", Path: "/api/tenants/{tenantId}", Permission: "tenant.update", Effect: op.Write,
 	Summary:     "Change the current tenant's settings",
 	Description: "Only the tenant's own administrators can change its settings; the programme office cannot.",
 })
@@ -124,15 +124,15 @@ type SwitchTenantIn struct {
 }
 
 // DisableTenant disables a tenant.
-var DisableTenant = op.New[SwitchTenantIn, Tenant](op.Spec{
-	Name: "disable-tenant", Module: Module, Method: "POST", Path: "/api/tenants/{tenantId}/disable", Permission: "tenant.disable", Effect: op.Write,
+var DisableTenant = op.Declare[SwitchTenantIn, Tenant](Contract, op.Spec{
+	Name: "disable-tenant", Method: "POST", Path: "/api/tenants/{tenantId}/disable", Permission: "tenant.disable", Effect: op.Write,
 	Summary:     "Disable a tenant",
 	Description: "Requires the programme office that administers the tenant. Nobody can act in the tenant until it is enabled again. No data is deleted.",
 })
 
 // EnableTenant enables a disabled tenant.
-var EnableTenant = op.New[SwitchTenantIn, Tenant](op.Spec{
-	Name: "enable-tenant", Module: Module, Method: "POST", Path: "/api/tenants/{tenantId}/enable", Permission: "tenant.enable", Effect: op.Write,
+var EnableTenant = op.Declare[SwitchTenantIn, Tenant](Contract, op.Spec{
+	Name: "enable-tenant", Method: "POST", Path: "/api/tenants/{tenantId}/enable", Permission: "tenant.enable", Effect: op.Write,
 	Summary:     "Enable a disabled tenant",
 	Description: "Requires the programme office that administers the tenant. Sessions and keys that have not expired work again.",
 })

@@ -79,8 +79,8 @@ type ListUsersIn struct {
 }
 
 // ListUsers lists the tenant's users.
-var ListUsers = op.New[ListUsersIn, op.Page[User]](op.Spec{
-	Name: "list-users", Module: Module, Method: "GET", Path: "/api/users", Permission: "user.read", Effect: op.Read,
+var ListUsers = op.Declare[ListUsersIn, op.Page[User]](Contract, op.Spec{
+	Name: "list-users", Method: "GET", Path: "/api/users", Permission: "user.read", Effect: op.Read,
 	Summary:     "List the tenant's users",
 	Description: "Lists people, service principals and agents with any membership status, ordered by address.",
 })
@@ -91,8 +91,8 @@ type UserIn struct {
 }
 
 // GetUser returns a user.
-var GetUser = op.New[UserIn, User](op.Spec{
-	Name: "get-user", Module: Module, Method: "GET", Path: "/api/users/{userId}", Permission: "user.read", Effect: op.Read,
+var GetUser = op.Declare[UserIn, User](Contract, op.Spec{
+	Name: "get-user", Method: "GET", Path: "/api/users/{userId}", Permission: "user.read", Effect: op.Read,
 	Summary: "Show a user",
 })
 
@@ -108,8 +108,8 @@ type CreateUserIn struct {
 }
 
 // CreateUser creates a user whose home tenant is the current one, with its membership.
-var CreateUser = op.New[CreateUserIn, User](op.Spec{
-	Name: "create-user", Module: Module, Method: "POST", Path: "/api/users", Permission: "user.create", Effect: op.Write, Status: 201,
+var CreateUser = op.Declare[CreateUserIn, User](Contract, op.Spec{
+	Name: "create-user", Method: "POST", Path: "/api/users", Permission: "user.create", Effect: op.Write, Status: 201,
 	Summary:     "Create a user",
 	Description: "Creates a person or a synthetic agent with a membership in the tenant and its roles. Also requires role.assign and every permission that the roles grant.",
 })
@@ -124,8 +124,8 @@ type UpdateUserIn struct {
 }
 
 // UpdateUser changes a user's name, address or clearance.
-var UpdateUser = op.New[UpdateUserIn, User](op.Spec{
-	Name: "update-user", Module: Module, Method: "PATCH", Path: "/api/users/{userId}", Permission: "user.update", Effect: op.Write,
+var UpdateUser = op.Declare[UpdateUserIn, User](Contract, op.Spec{
+	Name: "update-user", Method: "PATCH", Path: "/api/users/{userId}", Permission: "user.update", Effect: op.Write,
 	Summary: "Change a user's name, address or clearance",
 	Description: "Name and address are part of the user's record, which only the home tenant can change; the clearance is part of the membership in this tenant. " +
 		"To change an address, the caller must hold everything that the account holds, in every tenant and by delegation. The new address is unconfirmed: " +
@@ -142,8 +142,8 @@ type PasswordResetStarted struct {
 }
 
 // ResetUserPassword sends a user a link to set a new password.
-var ResetUserPassword = op.New[UserIn, PasswordResetStarted](op.Spec{
-	Name: "reset-user-password", Module: Module, Method: "POST", Path: "/api/users/{userId}/password-reset", Permission: "user.update", Effect: op.Write, Status: 202,
+var ResetUserPassword = op.Declare[UserIn, PasswordResetStarted](Contract, op.Spec{
+	Name: "reset-user-password", Method: "POST", Path: "/api/users/{userId}/password-reset", Permission: "user.update", Effect: op.Write, Status: 202,
 	Summary: "Send a user a link to set a new password",
 	Description: "Requires the user's home tenant. The link is sent to the account's address and is not returned. The request is rejected while the address was set by an " +
 		"administrator and the user has not confirmed it. The current password works until the link is used.",
@@ -156,22 +156,22 @@ type SwitchUserIn struct {
 }
 
 // SuspendUser suspends a user in every tenant.
-var SuspendUser = op.New[SwitchUserIn, User](op.Spec{
-	Name: "suspend-user", Module: Module, Method: "POST", Path: "/api/users/{userId}/suspend", Permission: "user.update", Effect: op.Write,
+var SuspendUser = op.Declare[SwitchUserIn, User](Contract, op.Spec{
+	Name: "suspend-user", Method: "POST", Path: "/api/users/{userId}/suspend", Permission: "user.update", Effect: op.Write,
 	Summary:     "Suspend a user",
 	Description: "Requires the user's home tenant. Revokes the user's sessions. Its keys are rejected until the user is active again.",
 })
 
 // ActivateUser activates a suspended user.
-var ActivateUser = op.New[SwitchUserIn, User](op.Spec{
-	Name: "activate-user", Module: Module, Method: "POST", Path: "/api/users/{userId}/activate", Permission: "user.update", Effect: op.Write,
+var ActivateUser = op.Declare[SwitchUserIn, User](Contract, op.Spec{
+	Name: "activate-user", Method: "POST", Path: "/api/users/{userId}/activate", Permission: "user.update", Effect: op.Write,
 	Summary:     "Activate a suspended user",
 	Description: "Requires the user's home tenant. The caller must hold everything that the user holds, in every tenant and by delegation. A deleted agent cannot be activated.",
 })
 
 // DeleteUser permanently disables a synthetic agent.
-var DeleteUser = op.New[UserIn, User](op.Spec{
-	Name: "delete-user", Module: Module, Method: "DELETE", Path: "/api/users/{userId}", Permission: "user.update", Effect: op.Destroy,
+var DeleteUser = op.Declare[UserIn, User](Contract, op.Spec{
+	Name: "delete-user", Method: "DELETE", Path: "/api/users/{userId}", Permission: "user.update", Effect: op.Destroy,
 	Summary:     "Delete a synthetic agent",
 	Description: "Disables the agent permanently; its record is kept. People cannot be deleted: suspend them or remove their membership.",
 })
@@ -196,8 +196,8 @@ type Colleague struct {
 }
 
 // ListPeople lists the people of the caller's organisation.
-var ListPeople = op.New[ListPeopleIn, op.Page[Colleague]](op.Spec{
-	Name: "list-people", Module: Module, Method: "GET", Path: "/api/people", Permission: "user.read", Effect: op.Read,
+var ListPeople = op.Declare[ListPeopleIn, op.Page[Colleague]](Contract, op.Spec{
+	Name: "list-people", Method: "GET", Path: "/api/people", Permission: "user.read", Effect: op.Read,
 	Summary:     "List the people of the caller's organisation",
 	Description: "Lists the active members, agents included. Ordered by name. A person is identified by the email address if it is verified; me is the caller.",
 })

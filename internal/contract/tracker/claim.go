@@ -34,8 +34,8 @@ type ClaimNextReadyOut struct {
 }
 
 // ClaimNextReady assigns the first task of the ready set and starts it.
-var ClaimNextReady = op.New[ClaimNextReadyIn, ClaimNextReadyOut](op.Spec{
-	Name: "claim-next-ready", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/claim-next-ready", Permission: PermTaskClaim, Effect: op.Write,
+var ClaimNextReady = op.Declare[ClaimNextReadyIn, ClaimNextReadyOut](Contract, op.Spec{
+	Name: "claim-next-ready", Method: "POST", Path: "/api/projects/{projectId}/claim-next-ready", Permission: PermTaskClaim, Effect: op.Write,
 	Summary: "Claim the first task of the ready set and start it.",
 	Description: "Assigns the task and moves it to the project's first status of the category IN_PROGRESS atomically: concurrent callers never get the same task. " +
 		"If the ready set is empty, claimed is false.",
@@ -50,8 +50,8 @@ type KeepClaimIn struct {
 }
 
 // KeepClaim extends a lease.
-var KeepClaim = op.New[KeepClaimIn, Lease](op.Spec{
-	Name: "keep-claim", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/claim/keep", Permission: PermTaskClaim, Effect: op.Write,
+var KeepClaim = op.Declare[KeepClaimIn, Lease](Contract, op.Spec{
+	Name: "keep-claim", Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/claim/keep", Permission: PermTaskClaim, Effect: op.Write,
 	Summary: "Extend the lease of a claimed task.",
 	Description: "Allowed for the holder of the lease and for callers with tasks.update.any. Fails with CONFLICT if the lease has expired, or has ended because the task's status or assignee changed; " +
 		"claim another task then.",
@@ -65,8 +65,8 @@ type ReleaseClaimIn struct {
 }
 
 // ReleaseClaim ends a lease and returns the task to the ready set.
-var ReleaseClaim = op.New[ReleaseClaimIn, Task](op.Spec{
-	Name: "release-claim", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/claim/release", Permission: PermTaskClaim, Effect: op.Write,
+var ReleaseClaim = op.Declare[ReleaseClaimIn, Task](Contract, op.Spec{
+	Name: "release-claim", Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/claim/release", Permission: PermTaskClaim, Effect: op.Write,
 	Summary:     "Return a claimed task to the ready set.",
 	Description: "Restores the task's previous status and removes the assignee. Allowed for the holder of the lease and for callers with tasks.update.any. Fails with CONFLICT if the lease has ended.",
 })

@@ -46,8 +46,8 @@ type ListCommentsIn struct {
 }
 
 // ListComments lists the comments on a task or an issue, oldest first by default.
-var ListComments = op.New[ListCommentsIn, op.Page[Comment]](op.Spec{
-	Name: "list-comments", Module: Module, Method: "GET", Path: "/api/comments", Permission: PermCommentsRead, Effect: op.Read,
+var ListComments = op.Declare[ListCommentsIn, op.Page[Comment]](Contract, op.Spec{
+	Name: "list-comments", Method: "GET", Path: "/api/comments", Permission: PermCommentsRead, Effect: op.Read,
 	Summary:     "List the comments on a task or an issue.",
 	Description: "Requires exactly one of taskId and issueId. Oldest first, or in the order sort.",
 })
@@ -60,8 +60,8 @@ type CreateCommentIn struct {
 }
 
 // CreateComment adds a comment to a task or an issue.
-var CreateComment = op.New[CreateCommentIn, Comment](op.Spec{
-	Name: "create-comment", Module: Module, Method: "POST", Path: "/api/comments", Permission: PermCommentCreate, Effect: op.Write, Status: 201,
+var CreateComment = op.Declare[CreateCommentIn, Comment](Contract, op.Spec{
+	Name: "create-comment", Method: "POST", Path: "/api/comments", Permission: PermCommentCreate, Effect: op.Write, Status: 201,
 	Summary:     "Comment on a task or an issue.",
 	Description: "Requires exactly one of taskId and issueId. The first comment on an issue by a user other than its creator counts as its first response.",
 })
@@ -73,8 +73,8 @@ type UpdateCommentIn struct {
 }
 
 // UpdateComment changes a comment's text.
-var UpdateComment = op.New[UpdateCommentIn, Comment](op.Spec{
-	Name: "update-comment", Module: Module, Method: "PATCH", Path: "/api/comments/{commentId}", Permission: PermCommentUpdate, Effect: op.Write,
+var UpdateComment = op.Declare[UpdateCommentIn, Comment](Contract, op.Spec{
+	Name: "update-comment", Method: "PATCH", Path: "/api/comments/{commentId}", Permission: PermCommentUpdate, Effect: op.Write,
 	Summary:     "Change a comment of your own.",
 	Description: "Only the author can change a comment.",
 })
@@ -85,7 +85,7 @@ type DeleteCommentIn struct {
 }
 
 // DeleteComment deletes a comment.
-var DeleteComment = op.New[DeleteCommentIn, op.None](op.Spec{
-	Name: "delete-comment", Module: Module, Method: "DELETE", Path: "/api/comments/{commentId}", Permission: PermCommentDelete, Effect: op.Destroy, Status: 204,
+var DeleteComment = op.Declare[DeleteCommentIn, op.None](Contract, op.Spec{
+	Name: "delete-comment", Method: "DELETE", Path: "/api/comments/{commentId}", Permission: PermCommentDelete, Effect: op.Destroy, Status: 204,
 	Summary: "Delete a comment permanently.",
 })

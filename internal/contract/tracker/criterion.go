@@ -44,8 +44,8 @@ type ListCriteriaIn struct {
 }
 
 // ListCriteria lists acceptance criteria, oldest first.
-var ListCriteria = op.New[ListCriteriaIn, op.Page[Criterion]](op.Spec{
-	Name: "list-criteria", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/criteria", Permission: PermDeliverablesRead, Effect: op.Read,
+var ListCriteria = op.Declare[ListCriteriaIn, op.Page[Criterion]](Contract, op.Spec{
+	Name: "list-criteria", Method: "GET", Path: "/api/projects/{projectId}/criteria", Permission: PermDeliverablesRead, Effect: op.Read,
 	Summary:     "List acceptance criteria of a project, deliverable or task.",
 	Description: "Oldest first.",
 })
@@ -59,8 +59,8 @@ type CreateCriterionIn struct {
 }
 
 // CreateCriterion adds a criterion to a deliverable or a task.
-var CreateCriterion = op.New[CreateCriterionIn, Criterion](op.Spec{
-	Name: "create-criterion", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/criteria", Permission: PermDeliverableUpdate, Effect: op.Write, Status: 201,
+var CreateCriterion = op.Declare[CreateCriterionIn, Criterion](Contract, op.Spec{
+	Name: "create-criterion", Method: "POST", Path: "/api/projects/{projectId}/criteria", Permission: PermDeliverableUpdate, Effect: op.Write, Status: 201,
 	Summary:     "Add an acceptance criterion to a deliverable or a task.",
 	Description: "For permissions limited to your own records, a task's criteria count as your own if you created the task or it is assigned to you.",
 })
@@ -74,8 +74,8 @@ type UpdateCriterionIn struct {
 }
 
 // UpdateCriterion changes a criterion's text or marks it as met or not met.
-var UpdateCriterion = op.New[UpdateCriterionIn, Criterion](op.Spec{
-	Name: "update-criterion", Module: Module, Method: "PATCH", Path: "/api/projects/{projectId}/criteria/{criterionId}", Permission: PermDeliverableUpdate, Effect: op.Write,
+var UpdateCriterion = op.Declare[UpdateCriterionIn, Criterion](Contract, op.Spec{
+	Name: "update-criterion", Method: "PATCH", Path: "/api/projects/{projectId}/criteria/{criterionId}", Permission: PermDeliverableUpdate, Effect: op.Write,
 	Summary:     "Change an acceptance criterion or mark it as met or not met.",
 	Description: "The criteria of an accepted or rejected deliverable cannot be changed.",
 })
@@ -87,7 +87,7 @@ type DeleteCriterionIn struct {
 }
 
 // DeleteCriterion deletes a criterion.
-var DeleteCriterion = op.New[DeleteCriterionIn, op.None](op.Spec{
-	Name: "delete-criterion", Module: Module, Method: "DELETE", Path: "/api/projects/{projectId}/criteria/{criterionId}", Permission: PermDeliverableUpdate, Effect: op.Destroy, Status: 204,
+var DeleteCriterion = op.Declare[DeleteCriterionIn, op.None](Contract, op.Spec{
+	Name: "delete-criterion", Method: "DELETE", Path: "/api/projects/{projectId}/criteria/{criterionId}", Permission: PermDeliverableUpdate, Effect: op.Destroy, Status: 204,
 	Summary: "Delete an acceptance criterion permanently.",
 })

@@ -51,8 +51,8 @@ type ListCustomFieldsIn struct {
 }
 
 // ListCustomFields lists a project's custom fields, by name.
-var ListCustomFields = op.New[ListCustomFieldsIn, op.Page[CustomField]](op.Spec{
-	Name: "list-custom-fields", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/custom-fields", Permission: PermProjectsRead, Effect: op.Read,
+var ListCustomFields = op.Declare[ListCustomFieldsIn, op.Page[CustomField]](Contract, op.Spec{
+	Name: "list-custom-fields", Method: "GET", Path: "/api/projects/{projectId}/custom-fields", Permission: PermProjectsRead, Effect: op.Read,
 	Summary: "List the custom fields of a project's tasks, by name.",
 })
 
@@ -65,8 +65,8 @@ type CreateCustomFieldIn struct {
 }
 
 // CreateCustomField adds a custom field to a project.
-var CreateCustomField = op.New[CreateCustomFieldIn, CustomField](op.Spec{
-	Name: "create-custom-field", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/custom-fields", Permission: PermProjectUpdate, Effect: op.Write, Status: 201,
+var CreateCustomField = op.Declare[CreateCustomFieldIn, CustomField](Contract, op.Spec{
+	Name: "create-custom-field", Method: "POST", Path: "/api/projects/{projectId}/custom-fields", Permission: PermProjectUpdate, Effect: op.Write, Status: 201,
 	Summary:     "Add a custom field to the tasks of a project.",
 	Description: "A project can have at most 100 custom fields.",
 })
@@ -80,8 +80,8 @@ type UpdateCustomFieldIn struct {
 }
 
 // UpdateCustomField changes a field's name or options.
-var UpdateCustomField = op.New[UpdateCustomFieldIn, CustomField](op.Spec{
-	Name: "update-custom-field", Module: Module, Method: "PATCH", Path: "/api/projects/{projectId}/custom-fields/{fieldId}", Permission: PermProjectUpdate, Effect: op.Write,
+var UpdateCustomField = op.Declare[UpdateCustomFieldIn, CustomField](Contract, op.Spec{
+	Name: "update-custom-field", Method: "PATCH", Path: "/api/projects/{projectId}/custom-fields/{fieldId}", Permission: PermProjectUpdate, Effect: op.Write,
 	Summary: "Change a custom field's name or options.",
 })
 
@@ -92,8 +92,8 @@ type DeleteCustomFieldIn struct {
 }
 
 // DeleteCustomField deletes a custom field with its values.
-var DeleteCustomField = op.New[DeleteCustomFieldIn, op.None](op.Spec{
-	Name: "delete-custom-field", Module: Module, Method: "DELETE", Path: "/api/projects/{projectId}/custom-fields/{fieldId}", Permission: PermProjectUpdate, Effect: op.Destroy, Status: 204,
+var DeleteCustomField = op.Declare[DeleteCustomFieldIn, op.None](Contract, op.Spec{
+	Name: "delete-custom-field", Method: "DELETE", Path: "/api/projects/{projectId}/custom-fields/{fieldId}", Permission: PermProjectUpdate, Effect: op.Destroy, Status: 204,
 	Summary: "Delete a custom field and its values permanently.",
 })
 
@@ -111,7 +111,7 @@ type SetCustomFieldValuesIn struct {
 }
 
 // SetCustomFieldValues sets or clears custom fields of a task.
-var SetCustomFieldValues = op.New[SetCustomFieldValuesIn, Task](op.Spec{
-	Name: "set-custom-field-values", Module: Module, Method: "PATCH", Path: "/api/projects/{projectId}/tasks/{task}/custom-fields", Permission: PermTaskUpdate, Effect: op.Write,
+var SetCustomFieldValues = op.Declare[SetCustomFieldValuesIn, Task](Contract, op.Spec{
+	Name: "set-custom-field-values", Method: "PATCH", Path: "/api/projects/{projectId}/tasks/{task}/custom-fields", Permission: PermTaskUpdate, Effect: op.Write,
 	Summary: "Set or clear custom fields of a task.",
 })

@@ -54,10 +54,10 @@ type MarkAwaitingDecisionIn struct {
 }
 
 // MarkAwaitingDecision raises a decision request.
-var MarkAwaitingDecision = op.New[MarkAwaitingDecisionIn, DecisionRequest](op.Spec{
+var MarkAwaitingDecision = op.Declare[MarkAwaitingDecisionIn, DecisionRequest](Contract, op.Spec{
 	// Permission is only tasks.read, so that a caller who can read the task gets
 	// an error that names the actual requirement: being the assignee.
-	Name: "mark-awaiting-decision", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/decision-requests", Permission: PermTasksRead, Grant: PermTaskUpdate, Effect: op.Write,
+	Name: "mark-awaiting-decision", Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/decision-requests", Permission: PermTasksRead, Grant: PermTaskUpdate, Effect: op.Write,
 	Summary: "Raise a decision request on a task.",
 	Description: "The caller, or the named agent, must be the task's assignee, and the task's status must be of the category IN_PROGRESS. " +
 		"Requires task.update, or tasks.update.any to act for an agent. Does not change the task's status or assignee. If the task already has an open request, returns it.",
@@ -73,8 +73,8 @@ type ListDecisionRequestsIn struct {
 }
 
 // ListDecisionRequests lists the decision requests of a task, latest first.
-var ListDecisionRequests = op.New[ListDecisionRequestsIn, op.Page[DecisionRequest]](op.Spec{
-	Name: "list-decision-requests", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/tasks/{task}/decision-requests", Permission: PermTasksRead, Effect: op.Read,
+var ListDecisionRequests = op.Declare[ListDecisionRequestsIn, op.Page[DecisionRequest]](Contract, op.Spec{
+	Name: "list-decision-requests", Method: "GET", Path: "/api/projects/{projectId}/tasks/{task}/decision-requests", Permission: PermTasksRead, Effect: op.Read,
 	Summary:     "List the decision requests of a task.",
 	Description: "Latest first. Everyone who can read the task can read its decision requests.",
 })
@@ -89,8 +89,8 @@ type AnswerDecisionIn struct {
 }
 
 // AnswerDecision answers a decision request.
-var AnswerDecision = op.New[AnswerDecisionIn, DecisionRequest](op.Spec{
-	Name: "answer-decision", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/decision-requests/{requestId}/answer", Permission: PermDecisionAnswer, Effect: op.Write, Idempotent: true,
+var AnswerDecision = op.Declare[AnswerDecisionIn, DecisionRequest](Contract, op.Spec{
+	Name: "answer-decision", Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/decision-requests/{requestId}/answer", Permission: PermDecisionAnswer, Effect: op.Write, Idempotent: true,
 	Summary:     "Answer a decision request.",
 	Description: "The first answer counts: a request that is already answered or cancelled is returned unchanged. Does not change the task's status or assignee.",
 })
@@ -103,10 +103,10 @@ type CancelDecisionIn struct {
 }
 
 // CancelDecision cancels a decision request.
-var CancelDecision = op.New[CancelDecisionIn, DecisionRequest](op.Spec{
+var CancelDecision = op.Declare[CancelDecisionIn, DecisionRequest](Contract, op.Spec{
 	// Permission is only tasks.read, so that a caller who can read the task gets
 	// an error that names the permission required to cancel.
-	Name: "cancel-decision", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/decision-requests/{requestId}/cancel", Permission: PermTasksRead, Grant: PermTasksUpdateAny, Effect: op.Write, Idempotent: true,
+	Name: "cancel-decision", Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/decision-requests/{requestId}/cancel", Permission: PermTasksRead, Grant: PermTasksUpdateAny, Effect: op.Write, Idempotent: true,
 	Summary:     "Cancel a decision request.",
 	Description: "Allowed for callers with tasks.update.any and for the agent that raised the request. A request that is already answered or cancelled is returned unchanged. Does not change the task's status or assignee.",
 })
@@ -120,8 +120,8 @@ type WaitDecisionIn struct {
 }
 
 // WaitDecision waits until a decision request is answered or cancelled.
-var WaitDecision = op.New[WaitDecisionIn, DecisionRequest](op.Spec{
-	Name: "wait-decision", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/tasks/{task}/decision-requests/{requestId}/wait", Permission: PermTasksRead, Effect: op.Read,
+var WaitDecision = op.Declare[WaitDecisionIn, DecisionRequest](Contract, op.Spec{
+	Name: "wait-decision", Method: "GET", Path: "/api/projects/{projectId}/tasks/{task}/decision-requests/{requestId}/wait", Permission: PermTasksRead, Effect: op.Read,
 	Summary:     "Wait until a decision request is answered or cancelled.",
 	Description: "Returns as soon as the request is answered or cancelled, immediately if it already is. Returns the open request after the timeout or when the server shuts down; call again then.",
 })

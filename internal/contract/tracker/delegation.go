@@ -62,8 +62,8 @@ type ListDelegationsIn struct {
 }
 
 // ListDelegations lists delegations, newest first.
-var ListDelegations = op.New[ListDelegationsIn, op.Page[Delegation]](op.Spec{
-	Name: "list-delegations", Module: Module, Method: "GET", Path: "/api/delegations", Permission: PermDelegationsRead, Effect: op.Read,
+var ListDelegations = op.Declare[ListDelegationsIn, op.Page[Delegation]](Contract, op.Spec{
+	Name: "list-delegations", Method: "GET", Path: "/api/delegations", Permission: PermDelegationsRead, Effect: op.Read,
 	Summary:     "List delegations: who acts on whose behalf.",
 	Description: "Newest first. A caller who may not read all delegations gets those where the caller is the delegator or the delegate.",
 })
@@ -74,8 +74,8 @@ type DelegationIn struct {
 }
 
 // GetDelegation returns a delegation.
-var GetDelegation = op.New[DelegationIn, Delegation](op.Spec{
-	Name: "get-delegation", Module: Module, Method: "GET", Path: "/api/delegations/{delegationId}", Permission: PermDelegationsRead, Effect: op.Read,
+var GetDelegation = op.Declare[DelegationIn, Delegation](Contract, op.Spec{
+	Name: "get-delegation", Method: "GET", Path: "/api/delegations/{delegationId}", Permission: PermDelegationsRead, Effect: op.Read,
 	Summary: "Get a delegation.",
 })
 
@@ -92,16 +92,16 @@ type CreateDelegationIn struct {
 }
 
 // CreateDelegation creates a delegation.
-var CreateDelegation = op.New[CreateDelegationIn, Delegation](op.Spec{
-	Name: "create-delegation", Module: Module, Method: "POST", Path: "/api/delegations", Permission: PermDelegationCreate, Effect: op.Write, Status: 201,
+var CreateDelegation = op.Declare[CreateDelegationIn, Delegation](Contract, op.Spec{
+	Name: "create-delegation", Method: "POST", Path: "/api/delegations", Permission: PermDelegationCreate, Effect: op.Write, Status: 201,
 	Summary: "Let another user act on a user's behalf.",
 	Description: "While the delegation is active, the delegate can use the delegated permissions within the scope, as far as the delegator still has them. The lower clearance of the two " +
 		"and the delegate's own caveats apply. The delegation ends when it expires, when it is revoked, when the delegator loses the permission, or when either user is suspended.",
 })
 
 // RevokeDelegation ends a delegation early.
-var RevokeDelegation = op.New[DelegationIn, Delegation](op.Spec{
-	Name: "revoke-delegation", Module: Module, Method: "DELETE", Path: "/api/delegations/{delegationId}", Permission: PermDelegationRevoke, Effect: op.Destroy,
+var RevokeDelegation = op.Declare[DelegationIn, Delegation](Contract, op.Spec{
+	Name: "revoke-delegation", Method: "DELETE", Path: "/api/delegations/{delegationId}", Permission: PermDelegationRevoke, Effect: op.Destroy,
 	Summary:     "End a delegation early.",
 	Description: "The delegation ends immediately. One that is already revoked is returned unchanged.",
 })

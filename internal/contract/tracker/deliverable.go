@@ -67,8 +67,8 @@ type ListDeliverablesIn struct {
 }
 
 // ListDeliverables lists the deliverables of a project, newest first.
-var ListDeliverables = op.New[ListDeliverablesIn, op.Page[DeliverableSummary]](op.Spec{
-	Name: "list-deliverables", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/deliverables", Permission: PermDeliverablesRead, Effect: op.Read,
+var ListDeliverables = op.Declare[ListDeliverablesIn, op.Page[DeliverableSummary]](Contract, op.Spec{
+	Name: "list-deliverables", Method: "GET", Path: "/api/projects/{projectId}/deliverables", Permission: PermDeliverablesRead, Effect: op.Read,
 	Summary:     "List the deliverables of a project.",
 	Description: "Newest first. Use get-deliverable for description and criteria.",
 })
@@ -85,8 +85,8 @@ type CreateDeliverableIn struct {
 }
 
 // CreateDeliverable creates a deliverable with the status DRAFT.
-var CreateDeliverable = op.New[CreateDeliverableIn, Deliverable](op.Spec{
-	Name: "create-deliverable", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/deliverables", Permission: PermDeliverableCreate, Effect: op.Write, Status: 201,
+var CreateDeliverable = op.Declare[CreateDeliverableIn, Deliverable](Contract, op.Spec{
+	Name: "create-deliverable", Method: "POST", Path: "/api/projects/{projectId}/deliverables", Permission: PermDeliverableCreate, Effect: op.Write, Status: 201,
 	Summary:     "Create a deliverable with the status DRAFT.",
 	Description: "A deliverable is a result of the project that is submitted and reviewed.",
 })
@@ -98,8 +98,8 @@ type DeliverableIn struct {
 }
 
 // GetDeliverable returns a deliverable with all its fields and criteria.
-var GetDeliverable = op.New[DeliverableIn, Deliverable](op.Spec{
-	Name: "get-deliverable", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/deliverables/{deliverableId}", Permission: PermDeliverablesRead, Effect: op.Read,
+var GetDeliverable = op.Declare[DeliverableIn, Deliverable](Contract, op.Spec{
+	Name: "get-deliverable", Method: "GET", Path: "/api/projects/{projectId}/deliverables/{deliverableId}", Permission: PermDeliverablesRead, Effect: op.Read,
 	Summary: "Get a deliverable with its description and criteria.",
 })
 
@@ -115,22 +115,22 @@ type UpdateDeliverableIn struct {
 }
 
 // UpdateDeliverable changes the fields of a deliverable except its status.
-var UpdateDeliverable = op.New[UpdateDeliverableIn, Deliverable](op.Spec{
-	Name: "update-deliverable", Module: Module, Method: "PATCH", Path: "/api/projects/{projectId}/deliverables/{deliverableId}", Permission: PermDeliverableUpdate, Effect: op.Write,
+var UpdateDeliverable = op.Declare[UpdateDeliverableIn, Deliverable](Contract, op.Spec{
+	Name: "update-deliverable", Method: "PATCH", Path: "/api/projects/{projectId}/deliverables/{deliverableId}", Permission: PermDeliverableUpdate, Effect: op.Write,
 	Summary:     "Change a deliverable.",
 	Description: "Changes only the fields that are given. Separate operations change the status. An accepted or rejected deliverable cannot be changed.",
 })
 
 // SubmitDeliverable submits a deliverable for review.
-var SubmitDeliverable = op.New[DeliverableIn, Deliverable](op.Spec{
-	Name: "submit-deliverable", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/deliverables/{deliverableId}/submit", Permission: PermDeliverableUpdate, Effect: op.Write,
+var SubmitDeliverable = op.Declare[DeliverableIn, Deliverable](Contract, op.Spec{
+	Name: "submit-deliverable", Method: "POST", Path: "/api/projects/{projectId}/deliverables/{deliverableId}/submit", Permission: PermDeliverableUpdate, Effect: op.Write,
 	Summary:     "Submit a deliverable for review.",
 	Description: "Changes the status from DRAFT or REVISED to SUBMITTED.",
 })
 
 // StartDeliverableReview starts the review of a deliverable.
-var StartDeliverableReview = op.New[DeliverableIn, Deliverable](op.Spec{
-	Name: "start-deliverable-review", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/deliverables/{deliverableId}/start-review", Permission: PermDeliverableReview, Effect: op.Write,
+var StartDeliverableReview = op.Declare[DeliverableIn, Deliverable](Contract, op.Spec{
+	Name: "start-deliverable-review", Method: "POST", Path: "/api/projects/{projectId}/deliverables/{deliverableId}/start-review", Permission: PermDeliverableReview, Effect: op.Write,
 	Summary:     "Start the review of a deliverable.",
 	Description: "Changes the status from SUBMITTED to UNDER_REVIEW.",
 })
@@ -143,8 +143,8 @@ type ReviewDeliverableIn struct {
 }
 
 // AcceptDeliverable accepts a deliverable.
-var AcceptDeliverable = op.New[ReviewDeliverableIn, Deliverable](op.Spec{
-	Name: "accept-deliverable", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/deliverables/{deliverableId}/accept", Permission: PermDeliverableReview, Effect: op.Write,
+var AcceptDeliverable = op.Declare[ReviewDeliverableIn, Deliverable](Contract, op.Spec{
+	Name: "accept-deliverable", Method: "POST", Path: "/api/projects/{projectId}/deliverables/{deliverableId}/accept", Permission: PermDeliverableReview, Effect: op.Write,
 	Summary:     "Accept a deliverable. This is final.",
 	Description: "Changes the status from UNDER_REVIEW to ACCEPTED, even if some criteria are not marked as met.",
 })
@@ -158,21 +158,21 @@ type RejectDeliverableIn struct {
 }
 
 // RejectDeliverable rejects a deliverable.
-var RejectDeliverable = op.New[RejectDeliverableIn, Deliverable](op.Spec{
-	Name: "reject-deliverable", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/deliverables/{deliverableId}/reject", Permission: PermDeliverableReview, Effect: op.Write,
+var RejectDeliverable = op.Declare[RejectDeliverableIn, Deliverable](Contract, op.Spec{
+	Name: "reject-deliverable", Method: "POST", Path: "/api/projects/{projectId}/deliverables/{deliverableId}/reject", Permission: PermDeliverableReview, Effect: op.Write,
 	Summary:     "Reject a deliverable with its failed criteria. This is final.",
 	Description: "Changes the status from UNDER_REVIEW to REJECTED and marks the given criteria as failed and not met. To request changes and a new submission, use revise-deliverable.",
 })
 
 // ReviseDeliverable returns a deliverable for revision.
-var ReviseDeliverable = op.New[ReviewDeliverableIn, Deliverable](op.Spec{
-	Name: "revise-deliverable", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/deliverables/{deliverableId}/revise", Permission: PermDeliverableReview, Effect: op.Write,
+var ReviseDeliverable = op.Declare[ReviewDeliverableIn, Deliverable](Contract, op.Spec{
+	Name: "revise-deliverable", Method: "POST", Path: "/api/projects/{projectId}/deliverables/{deliverableId}/revise", Permission: PermDeliverableReview, Effect: op.Write,
 	Summary:     "Return a deliverable for revision.",
 	Description: "Changes the status from UNDER_REVIEW to REVISED. The deliverable can then be submitted again.",
 })
 
 // DeleteDeliverable deletes a deliverable.
-var DeleteDeliverable = op.New[DeliverableIn, op.None](op.Spec{
-	Name: "delete-deliverable", Module: Module, Method: "DELETE", Path: "/api/projects/{projectId}/deliverables/{deliverableId}", Permission: PermDeliverableDelete, Effect: op.Destroy, Status: 204,
+var DeleteDeliverable = op.Declare[DeliverableIn, op.None](Contract, op.Spec{
+	Name: "delete-deliverable", Method: "DELETE", Path: "/api/projects/{projectId}/deliverables/{deliverableId}", Permission: PermDeliverableDelete, Effect: op.Destroy, Status: 204,
 	Summary: "Delete a deliverable and its criteria permanently.",
 })

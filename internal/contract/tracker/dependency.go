@@ -47,8 +47,8 @@ type ListDependenciesIn struct {
 
 // ListDependencies lists the tasks that a task depends on and the tasks that
 // depend on it.
-var ListDependencies = op.New[ListDependenciesIn, op.Page[Dependency]](op.Spec{
-	Name: "list-dependencies", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/tasks/{task}/dependencies", Permission: PermTasksRead, Effect: op.Read,
+var ListDependencies = op.Declare[ListDependenciesIn, op.Page[Dependency]](Contract, op.Spec{
+	Name: "list-dependencies", Method: "GET", Path: "/api/projects/{projectId}/tasks/{task}/dependencies", Permission: PermTasksRead, Effect: op.Read,
 	Summary: "List the dependencies of a task in both directions.",
 	Description: "Tasks that this task depends on come first. A task that the caller can't read is included, so that counts are complete, but redacted: " +
 		"its id is opaque, its key and title are REDACTED, and isCrossProject is true.",
@@ -62,8 +62,8 @@ type AddDependencyIn struct {
 }
 
 // AddDependency makes a task depend on another task.
-var AddDependency = op.New[AddDependencyIn, Dependency](op.Spec{
-	Name: "add-dependency", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/dependencies", Permission: PermTaskUpdate, Effect: op.Write, Status: 201, Idempotent: true,
+var AddDependency = op.Declare[AddDependencyIn, Dependency](Contract, op.Spec{
+	Name: "add-dependency", Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/dependencies", Permission: PermTaskUpdate, Effect: op.Write, Status: 201, Idempotent: true,
 	Summary: "Make a task depend on another task.",
 	Description: "The task enters the ready set when every task that it depends on is done or cancelled. Fails with CONFLICT if the dependency would create a cycle; details.cycle lists the keys of the cycle. " +
 		"If the dependency already exists, returns it unchanged with existed: true.",
@@ -77,7 +77,7 @@ type RemoveDependencyIn struct {
 }
 
 // RemoveDependency removes a dependency between two tasks.
-var RemoveDependency = op.New[RemoveDependencyIn, op.None](op.Spec{
-	Name: "remove-dependency", Module: Module, Method: "DELETE", Path: "/api/projects/{projectId}/tasks/{task}/dependencies/{dependsOnId}", Permission: PermTaskUpdate, Effect: op.Write, Status: 204,
+var RemoveDependency = op.Declare[RemoveDependencyIn, op.None](Contract, op.Spec{
+	Name: "remove-dependency", Method: "DELETE", Path: "/api/projects/{projectId}/tasks/{task}/dependencies/{dependsOnId}", Permission: PermTaskUpdate, Effect: op.Write, Status: 204,
 	Summary: "Remove a dependency of a task.",
 })

@@ -30,8 +30,8 @@ type ListEpicChildrenIn struct {
 
 // ListEpicChildren lists an epic's children in all projects of the tenant,
 // ordered by project and task number.
-var ListEpicChildren = op.New[ListEpicChildrenIn, op.Page[EpicChild]](op.Spec{
-	Name: "list-epic-children", Module: Module, Method: "GET", Path: "/api/tasks/{epicId}/children", Permission: PermTasksRead, Effect: op.Read,
+var ListEpicChildren = op.Declare[ListEpicChildrenIn, op.Page[EpicChild]](Contract, op.Spec{
+	Name: "list-epic-children", Method: "GET", Path: "/api/tasks/{epicId}/children", Permission: PermTasksRead, Effect: op.Read,
 	Summary:     "List an epic's children in all projects of the tenant.",
 	Description: "Ordered by project and task number. Children that the caller may not read are masked, not omitted, so that counts are complete.",
 })

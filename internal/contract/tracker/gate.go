@@ -67,8 +67,8 @@ type CreateGateIn struct {
 }
 
 // CreateGate adds a gate after a stage.
-var CreateGate = op.New[CreateGateIn, Gate](op.Spec{
-	Name: "create-gate", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/gates", Permission: PermGateCreate, Effect: op.Write, Status: 201,
+var CreateGate = op.Declare[CreateGateIn, Gate](Contract, op.Spec{
+	Name: "create-gate", Method: "POST", Path: "/api/projects/{projectId}/gates", Permission: PermGateCreate, Effect: op.Write, Status: 201,
 	Summary: "Add a gate after a stage.",
 })
 
@@ -81,8 +81,8 @@ type UpdateGateIn struct {
 }
 
 // UpdateGate changes a gate.
-var UpdateGate = op.New[UpdateGateIn, Gate](op.Spec{
-	Name: "update-gate", Module: Module, Method: "PATCH", Path: "/api/projects/{projectId}/gates/{gateId}", Permission: PermGateUpdate, Effect: op.Write,
+var UpdateGate = op.Declare[UpdateGateIn, Gate](Contract, op.Spec{
+	Name: "update-gate", Method: "PATCH", Path: "/api/projects/{projectId}/gates/{gateId}", Permission: PermGateUpdate, Effect: op.Write,
 	Summary:     "Change a gate.",
 	Description: "Changes only the fields that are given. Only review-gate changes the status.",
 })
@@ -94,8 +94,8 @@ type DeleteGateIn struct {
 }
 
 // DeleteGate deletes a gate.
-var DeleteGate = op.New[DeleteGateIn, op.None](op.Spec{
-	Name: "delete-gate", Module: Module, Method: "DELETE", Path: "/api/projects/{projectId}/gates/{gateId}", Permission: PermGateDelete, Effect: op.Destroy, Status: 204,
+var DeleteGate = op.Declare[DeleteGateIn, op.None](Contract, op.Spec{
+	Name: "delete-gate", Method: "DELETE", Path: "/api/projects/{projectId}/gates/{gateId}", Permission: PermGateDelete, Effect: op.Destroy, Status: 204,
 	Summary:     "Delete a gate permanently.",
 	Description: "Also deletes the gate's votes; they remain in the audit log. Does not change the status of any stage.",
 })
@@ -116,8 +116,8 @@ type GateReviewOutcome struct {
 }
 
 // ReviewGate casts the caller's vote at a gate.
-var ReviewGate = op.New[ReviewGateIn, GateReviewOutcome](op.Spec{
-	Name: "review-gate", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/gates/{gateId}/reviews", Permission: PermGateReview, Effect: op.Write,
+var ReviewGate = op.Declare[ReviewGateIn, GateReviewOutcome](Contract, op.Spec{
+	Name: "review-gate", Method: "POST", Path: "/api/projects/{projectId}/gates/{gateId}/reviews", Permission: PermGateReview, Effect: op.Write,
 	Summary:     "Vote at a gate.",
 	Description: "A later vote of the same reviewer replaces the earlier one. The latest vote sets the gate's status.",
 })

@@ -83,8 +83,8 @@ type ImportItemsOut struct {
 }
 
 // ImportItems creates or updates tasks from items of another tracker.
-var ImportItems = op.New[ImportItemsIn, ImportItemsOut](op.Spec{
-	Name: "import-items", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/import", Permission: PermTaskCreate, Effect: op.Write,
+var ImportItems = op.Declare[ImportItemsIn, ImportItemsOut](Contract, op.Spec{
+	Name: "import-items", Method: "POST", Path: "/api/projects/{projectId}/import", Permission: PermTaskCreate, Effect: op.Write,
 	MaxBody: MaxImportBody, Bulk: true,
 	Summary: "Import items of another tracker into a project.",
 	Description: "Items are matched by id: importing an item again creates no second task and updates the task only if the item has changed. " +

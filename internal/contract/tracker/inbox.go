@@ -29,8 +29,8 @@ type InboxDecisions struct {
 }
 
 // GetInbox returns what waits for the caller.
-var GetInbox = op.New[InboxIn, Inbox](op.Spec{
-	Name: "inbox", Module: Module, Method: "GET", Path: "/api/inbox", Access: op.Authenticated, Effect: op.Read,
+var GetInbox = op.Declare[InboxIn, Inbox](Contract, op.Spec{
+	Name: "inbox", Method: "GET", Path: "/api/inbox", Access: op.Authenticated, Effect: op.Read,
 	Summary:     "Show the decisions, reviews and tasks that wait for you.",
 	Description: "Covers all projects that the caller may read. search-tasks lists the rest of a section. A section for which the caller lacks a permission is absent.",
 })

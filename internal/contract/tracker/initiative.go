@@ -54,8 +54,8 @@ type ListInitiativesIn struct {
 }
 
 // ListInitiatives lists the initiatives that the caller may read, by name.
-var ListInitiatives = op.New[ListInitiativesIn, op.Page[Initiative]](op.Spec{
-	Name: "list-initiatives", Module: Module, Method: "GET", Path: "/api/initiatives", Permission: PermInitiativesRead, Effect: op.Read,
+var ListInitiatives = op.Declare[ListInitiativesIn, op.Page[Initiative]](Contract, op.Spec{
+	Name: "list-initiatives", Method: "GET", Path: "/api/initiatives", Permission: PermInitiativesRead, Effect: op.Read,
 	Summary:     "List the initiatives of the organisation.",
 	Description: "Omits initiatives that the caller may not read. Ordered by name.",
 })
@@ -66,8 +66,8 @@ type FindInitiativeIn struct {
 }
 
 // FindInitiative resolves a hint to exactly one initiative.
-var FindInitiative = op.New[FindInitiativeIn, InitiativeDetail](op.Spec{
-	Name: "initiative", Module: Module, Method: "GET", Path: "/api/initiatives/find", Permission: PermInitiativesRead, Effect: op.Read,
+var FindInitiative = op.Declare[FindInitiativeIn, InitiativeDetail](Contract, op.Spec{
+	Name: "initiative", Method: "GET", Path: "/api/initiatives/find", Permission: PermInitiativesRead, Effect: op.Read,
 	Summary:     "Find an initiative by hint and show it with its projects.",
 	Description: "Fails with CONFLICT if the hint matches more than one initiative; details.candidates lists them (id, name). Omits projects that the caller may not read.",
 })
@@ -78,8 +78,8 @@ type GetInitiativeIn struct {
 }
 
 // GetInitiative returns an initiative with its projects.
-var GetInitiative = op.New[GetInitiativeIn, InitiativeDetail](op.Spec{
-	Name: "get-initiative", Module: Module, Method: "GET", Path: "/api/initiatives/{initiativeId}", Permission: PermInitiativesRead, Effect: op.Read,
+var GetInitiative = op.Declare[GetInitiativeIn, InitiativeDetail](Contract, op.Spec{
+	Name: "get-initiative", Method: "GET", Path: "/api/initiatives/{initiativeId}", Permission: PermInitiativesRead, Effect: op.Read,
 	Summary:     "Get an initiative with its projects.",
 	Description: "Omits projects that the caller may not read.",
 })
@@ -95,8 +95,8 @@ type CreateInitiativeIn struct {
 }
 
 // CreateInitiative creates an initiative.
-var CreateInitiative = op.New[CreateInitiativeIn, Initiative](op.Spec{
-	Name: "create-initiative", Module: Module, Method: "POST", Path: "/api/initiatives", Permission: PermInitiativeCreate, Effect: op.Write, Status: 201,
+var CreateInitiative = op.Declare[CreateInitiativeIn, Initiative](Contract, op.Spec{
+	Name: "create-initiative", Method: "POST", Path: "/api/initiatives", Permission: PermInitiativeCreate, Effect: op.Write, Status: 201,
 	Summary:     "Create an initiative.",
 	Description: "A new initiative is ACTIVE and has no projects; update-project adds a project to it.",
 })
@@ -114,8 +114,8 @@ type UpdateInitiativeIn struct {
 }
 
 // UpdateInitiative changes an initiative.
-var UpdateInitiative = op.New[UpdateInitiativeIn, Initiative](op.Spec{
-	Name: "update-initiative", Module: Module, Method: "PATCH", Path: "/api/initiatives/{initiativeId}", Permission: PermInitiativeUpdate, Effect: op.Write,
+var UpdateInitiative = op.Declare[UpdateInitiativeIn, Initiative](Contract, op.Spec{
+	Name: "update-initiative", Method: "PATCH", Path: "/api/initiatives/{initiativeId}", Permission: PermInitiativeUpdate, Effect: op.Write,
 	Summary:     "Change an initiative.",
 	Description: "Changes only the fields that are given. Changing the classification requires clearance for both the old and the new one.",
 })
@@ -126,8 +126,8 @@ type DeleteInitiativeIn struct {
 }
 
 // DeleteInitiative deletes an initiative, but not its projects.
-var DeleteInitiative = op.New[DeleteInitiativeIn, op.None](op.Spec{
-	Name: "delete-initiative", Module: Module, Method: "DELETE", Path: "/api/initiatives/{initiativeId}", Permission: PermInitiativeDelete, Effect: op.Destroy, Status: 204,
+var DeleteInitiative = op.Declare[DeleteInitiativeIn, op.None](Contract, op.Spec{
+	Name: "delete-initiative", Method: "DELETE", Path: "/api/initiatives/{initiativeId}", Permission: PermInitiativeDelete, Effect: op.Destroy, Status: 204,
 	Summary:     "Delete an initiative permanently.",
 	Description: "Keeps its projects, removes it from its projects and from the epics tagged with it, and ends the delegations scoped to it.",
 })

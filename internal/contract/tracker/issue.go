@@ -95,8 +95,8 @@ type ListIssuesIn struct {
 }
 
 // ListIssues lists the issues that the caller may read, newest first.
-var ListIssues = op.New[ListIssuesIn, op.Page[IssueSummary]](op.Spec{
-	Name: "list-issues", Module: Module, Method: "GET", Path: "/api/issues", Permission: PermIssuesRead, Effect: op.Read,
+var ListIssues = op.Declare[ListIssuesIn, op.Page[IssueSummary]](Contract, op.Spec{
+	Name: "list-issues", Method: "GET", Path: "/api/issues", Permission: PermIssuesRead, Effect: op.Read,
 	Summary:     "List issues: unplanned work.",
 	Description: "Newest first. Omits issues that the caller may not read. Use get-issue for the description.",
 })
@@ -111,8 +111,8 @@ type CreateIssueIn struct {
 }
 
 // CreateIssue creates an issue.
-var CreateIssue = op.New[CreateIssueIn, Issue](op.Spec{
-	Name: "create-issue", Module: Module, Method: "POST", Path: "/api/issues", Permission: PermIssueCreate, Effect: op.Write, Status: 201,
+var CreateIssue = op.Declare[CreateIssueIn, Issue](Contract, op.Spec{
+	Name: "create-issue", Method: "POST", Path: "/api/issues", Permission: PermIssueCreate, Effect: op.Write, Status: 201,
 	Summary:     "Create an issue: unplanned work.",
 	Description: "A new issue is OPEN and unassigned; assign-issue assigns it to a user. Its key starts with the project's issue prefix.",
 })
@@ -123,8 +123,8 @@ type GetIssueIn struct {
 }
 
 // GetIssue returns an issue with all its fields.
-var GetIssue = op.New[GetIssueIn, Issue](op.Spec{
-	Name: "get-issue", Module: Module, Method: "GET", Path: "/api/issues/{issue}", Permission: PermIssuesRead, Effect: op.Read,
+var GetIssue = op.Declare[GetIssueIn, Issue](Contract, op.Spec{
+	Name: "get-issue", Method: "GET", Path: "/api/issues/{issue}", Permission: PermIssuesRead, Effect: op.Read,
 	Summary: "Get an issue with all its fields.",
 })
 
@@ -137,8 +137,8 @@ type UpdateIssueIn struct {
 }
 
 // UpdateIssue changes an issue's title, description or due date.
-var UpdateIssue = op.New[UpdateIssueIn, Issue](op.Spec{
-	Name: "update-issue", Module: Module, Method: "PATCH", Path: "/api/issues/{issue}", Permission: PermIssueUpdate, Effect: op.Write,
+var UpdateIssue = op.Declare[UpdateIssueIn, Issue](Contract, op.Spec{
+	Name: "update-issue", Method: "PATCH", Path: "/api/issues/{issue}", Permission: PermIssueUpdate, Effect: op.Write,
 	Summary:     "Change an issue's title, description or due date.",
 	Description: "Changes only the fields that are given. To change severity, assignee or status, use escalate-issue, assign-issue, transition-issue or resolve-issue.",
 })
@@ -149,8 +149,8 @@ type DeleteIssueIn struct {
 }
 
 // DeleteIssue deletes an issue.
-var DeleteIssue = op.New[DeleteIssueIn, op.None](op.Spec{
-	Name: "delete-issue", Module: Module, Method: "DELETE", Path: "/api/issues/{issue}", Permission: PermIssueDelete, Effect: op.Destroy, Status: 204,
+var DeleteIssue = op.Declare[DeleteIssueIn, op.None](Contract, op.Spec{
+	Name: "delete-issue", Method: "DELETE", Path: "/api/issues/{issue}", Permission: PermIssueDelete, Effect: op.Destroy, Status: 204,
 	Summary:     "Delete an issue permanently.",
 	Description: "Also deletes its comments. Keeps its time entries, in the project, and the task that it was promoted to. The key is not reused. " + CascadeRule,
 })
@@ -162,8 +162,8 @@ type AssignIssueIn struct {
 }
 
 // AssignIssue assigns or unassigns an issue.
-var AssignIssue = op.New[AssignIssueIn, Issue](op.Spec{
-	Name: "assign-issue", Module: Module, Method: "POST", Path: "/api/issues/{issue}/assign", Permission: PermIssueAssign, Effect: op.Write,
+var AssignIssue = op.Declare[AssignIssueIn, Issue](Contract, op.Spec{
+	Name: "assign-issue", Method: "POST", Path: "/api/issues/{issue}/assign", Permission: PermIssueAssign, Effect: op.Write,
 	Summary: "Assign an issue to a user, or unassign it.",
 })
 
@@ -174,8 +174,8 @@ type EscalateIssueIn struct {
 }
 
 // EscalateIssue changes an issue's severity.
-var EscalateIssue = op.New[EscalateIssueIn, Issue](op.Spec{
-	Name: "escalate-issue", Module: Module, Method: "POST", Path: "/api/issues/{issue}/escalate", Permission: PermIssueEscalate, Effect: op.Write,
+var EscalateIssue = op.Declare[EscalateIssueIn, Issue](Contract, op.Spec{
+	Name: "escalate-issue", Method: "POST", Path: "/api/issues/{issue}/escalate", Permission: PermIssueEscalate, Effect: op.Write,
 	Summary:     "Change an issue's severity.",
 	Description: "Recomputes both SLA deadlines from the issue's creation time.",
 })
@@ -187,8 +187,8 @@ type TransitionIssueIn struct {
 }
 
 // TransitionIssue changes an issue's status.
-var TransitionIssue = op.New[TransitionIssueIn, Issue](op.Spec{
-	Name: "transition-issue", Module: Module, Method: "POST", Path: "/api/issues/{issue}/transition", Permission: PermIssueUpdate, Effect: op.Write,
+var TransitionIssue = op.Declare[TransitionIssueIn, Issue](Contract, op.Spec{
+	Name: "transition-issue", Method: "POST", Path: "/api/issues/{issue}/transition", Permission: PermIssueUpdate, Effect: op.Write,
 	Summary:     "Change an issue's status.",
 	Description: "Any status can change to OPEN, IN_PROGRESS, CLOSED or REOPENED. CLOSED keeps the issue's resolution; the other statuses clear it.",
 })
@@ -200,8 +200,8 @@ type ResolveIssueIn struct {
 }
 
 // ResolveIssue resolves an issue.
-var ResolveIssue = op.New[ResolveIssueIn, Issue](op.Spec{
-	Name: "resolve-issue", Module: Module, Method: "POST", Path: "/api/issues/{issue}/resolve", Permission: PermIssueUpdate, Effect: op.Write,
+var ResolveIssue = op.Declare[ResolveIssueIn, Issue](Contract, op.Spec{
+	Name: "resolve-issue", Method: "POST", Path: "/api/issues/{issue}/resolve", Permission: PermIssueUpdate, Effect: op.Write,
 	Summary:     "Resolve an issue.",
 	Description: "Allowed from any status. An issue that is already resolved gets the new resolution.",
 })
@@ -212,8 +212,8 @@ type PromoteIssueIn struct {
 }
 
 // PromoteIssue creates a task from an issue.
-var PromoteIssue = op.New[PromoteIssueIn, Task](op.Spec{
-	Name: "promote-issue", Module: Module, Method: "POST", Path: "/api/issues/{issue}/promote", Permission: PermIssueUpdate, Effect: op.Write, Idempotent: true,
+var PromoteIssue = op.Declare[PromoteIssueIn, Task](Contract, op.Spec{
+	Name: "promote-issue", Method: "POST", Path: "/api/issues/{issue}/promote", Permission: PermIssueUpdate, Effect: op.Write, Idempotent: true,
 	Summary: "Promote an issue to a task of its project.",
 	Description: "Creates a BUG with the issue's title, description, due date and assignee (if still assignable) and a priority derived from the severity. " +
 		"Issue and task reference each other; the issue is otherwise unchanged. If the issue was already promoted, its task is returned. Also requires task.create; titles are not checked for duplicates.",

@@ -50,8 +50,8 @@ type StatusCount struct {
 }
 
 // GetProjectOverview returns a project with its stages, statuses and counts.
-var GetProjectOverview = op.New[GetProjectIn, ProjectOverview](op.Spec{
-	Name: "get-project-overview", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/overview", Permission: PermStagesRead, Effect: op.Read,
+var GetProjectOverview = op.Declare[GetProjectIn, ProjectOverview](Contract, op.Spec{
+	Name: "get-project-overview", Method: "GET", Path: "/api/projects/{projectId}/overview", Permission: PermStagesRead, Effect: op.Read,
 	Summary:     "Show a project's stages, statuses, estimate scale and counts.",
 	Description: "Without projects.read, returns only id, name, scale and stages, with reduced: true. Without stages.read, returns no stages, with stagesOmitted: true.",
 })

@@ -96,8 +96,8 @@ type ListProjectsIn struct {
 }
 
 // ListProjects lists the projects that the caller may read, by name.
-var ListProjects = op.New[ListProjectsIn, op.Page[ProjectSummary]](op.Spec{
-	Name: "list-projects", Module: Module, Method: "GET", Path: "/api/projects", Permission: PermProjectsRead, Effect: op.Read,
+var ListProjects = op.Declare[ListProjectsIn, op.Page[ProjectSummary]](Contract, op.Spec{
+	Name: "list-projects", Method: "GET", Path: "/api/projects", Permission: PermProjectsRead, Effect: op.Read,
 	Summary:     "List the projects of the organisation.",
 	Description: "Omits projects that the caller may not read. Ordered by name.",
 })
@@ -119,8 +119,8 @@ type CreateProjectIn struct {
 }
 
 // CreateProject creates a project.
-var CreateProject = op.New[CreateProjectIn, Project](op.Spec{
-	Name: "create-project", Module: Module, Method: "POST", Path: "/api/projects", Permission: PermProjectCreate, Effect: op.Write, Status: 201,
+var CreateProject = op.Declare[CreateProjectIn, Project](Contract, op.Spec{
+	Name: "create-project", Method: "POST", Path: "/api/projects", Permission: PermProjectCreate, Effect: op.Write, Status: 201,
 	Summary: "Create a project.",
 })
 
@@ -130,8 +130,8 @@ type FindProjectIn struct {
 }
 
 // FindProject resolves a hint to exactly one project.
-var FindProject = op.New[FindProjectIn, Project](op.Spec{
-	Name: "find-project", Module: Module, Method: "GET", Path: "/api/projects/find", Permission: PermProjectsRead, Effect: op.Read,
+var FindProject = op.Declare[FindProjectIn, Project](Contract, op.Spec{
+	Name: "find-project", Method: "GET", Path: "/api/projects/find", Permission: PermProjectsRead, Effect: op.Read,
 	Summary:     "Find a project by hint.",
 	Description: "Fails with CONFLICT if the hint matches more than one project; details.candidates lists them (id, name, prefix). If the hint is a path, the longest bound repository path that contains it wins.",
 })
@@ -149,8 +149,8 @@ type GetProjectIn struct {
 }
 
 // GetProject returns a project with all its fields.
-var GetProject = op.New[GetProjectIn, Project](op.Spec{
-	Name: "get-project", Module: Module, Method: "GET", Path: "/api/projects/{projectId}", Permission: PermProjectsRead, Effect: op.Read,
+var GetProject = op.Declare[GetProjectIn, Project](Contract, op.Spec{
+	Name: "get-project", Method: "GET", Path: "/api/projects/{projectId}", Permission: PermProjectsRead, Effect: op.Read,
 	Summary: "Get a project with all its fields.",
 })
 
@@ -174,8 +174,8 @@ type UpdateProjectIn struct {
 }
 
 // UpdateProject changes a project.
-var UpdateProject = op.New[UpdateProjectIn, Project](op.Spec{
-	Name: "update-project", Module: Module, Method: "PATCH", Path: "/api/projects/{projectId}", Permission: PermProjectUpdate, Effect: op.Write,
+var UpdateProject = op.Declare[UpdateProjectIn, Project](Contract, op.Spec{
+	Name: "update-project", Method: "PATCH", Path: "/api/projects/{projectId}", Permission: PermProjectUpdate, Effect: op.Write,
 	Summary:     "Change a project.",
 	Description: "Changes only the fields that are given. Changing the classification requires clearance for both the old and the new one.",
 })
@@ -186,8 +186,8 @@ type DeleteProjectIn struct {
 }
 
 // DeleteProject deletes a project with all its records.
-var DeleteProject = op.New[DeleteProjectIn, op.None](op.Spec{
-	Name: "delete-project", Module: Module, Method: "DELETE", Path: "/api/projects/{projectId}", Permission: PermProjectDelete, Effect: op.Destroy, Status: 204,
+var DeleteProject = op.Declare[DeleteProjectIn, op.None](Contract, op.Spec{
+	Name: "delete-project", Method: "DELETE", Path: "/api/projects/{projectId}", Permission: PermProjectDelete, Effect: op.Destroy, Status: 204,
 	Summary:     "Delete a project permanently.",
 	Description: "Also deletes its tasks, issues, stages, comments and time entries. Tasks of other projects that belong to one of its epics are kept without that epic. " + CascadeRule,
 })

@@ -18,8 +18,8 @@ type BindRepoIn struct {
 }
 
 // BindRepo binds a repository path to a project.
-var BindRepo = op.New[BindRepoIn, RepoPath](op.Spec{
-	Name: "bind-repo", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/repo-paths", Permission: PermProjectUpdate, Effect: op.Write, Status: 201, Idempotent: true,
+var BindRepo = op.Declare[BindRepoIn, RepoPath](Contract, op.Spec{
+	Name: "bind-repo", Method: "POST", Path: "/api/projects/{projectId}/repo-paths", Permission: PermProjectUpdate, Effect: op.Write, Status: 201, Idempotent: true,
 	Summary:     "Bind a repository path to a project.",
 	Description: "find-project then finds the project by the path and by any folder below it, unless a longer bound path matches. A path can be bound to only one project of the tenant. If it is already bound to this project, the existing binding is returned.",
 })
@@ -31,7 +31,7 @@ type UnbindRepoIn struct {
 }
 
 // UnbindRepo removes a repository path from a project.
-var UnbindRepo = op.New[UnbindRepoIn, op.None](op.Spec{
-	Name: "unbind-repo", Module: Module, Method: "DELETE", Path: "/api/projects/{projectId}/repo-paths/{bindingId}", Permission: PermProjectUpdate, Effect: op.Destroy, Status: 204,
+var UnbindRepo = op.Declare[UnbindRepoIn, op.None](Contract, op.Spec{
+	Name: "unbind-repo", Method: "DELETE", Path: "/api/projects/{projectId}/repo-paths/{bindingId}", Permission: PermProjectUpdate, Effect: op.Destroy, Status: 204,
 	Summary: "Remove a repository path from a project.",
 })

@@ -67,8 +67,8 @@ type ListRunsIn struct {
 }
 
 // ListRuns lists agent runs, latest first.
-var ListRuns = op.New[ListRunsIn, op.Page[AgentRunSummary]](op.Spec{
-	Name: "list-runs", Module: Module, Method: "GET", Path: "/api/runs", Permission: PermRunsRead, Effect: op.Read,
+var ListRuns = op.Declare[ListRunsIn, op.Page[AgentRunSummary]](Contract, op.Spec{
+	Name: "list-runs", Method: "GET", Path: "/api/runs", Permission: PermRunsRead, Effect: op.Read,
 	Summary: "List agent runs.",
 	Description: "A run is created when a task is assigned to a synthetic agent in a tenant with agent runs enabled, but not when an agent claims a task itself. " +
 		"Latest first. Omits runs in projects that the caller may not read.",
@@ -80,8 +80,8 @@ type GetRunIn struct {
 }
 
 // GetRun returns an agent run with its outcome.
-var GetRun = op.New[GetRunIn, AgentRun](op.Spec{
-	Name: "get-run", Module: Module, Method: "GET", Path: "/api/runs/{runId}", Permission: PermRunsRead, Effect: op.Read,
+var GetRun = op.Declare[GetRunIn, AgentRun](Contract, op.Spec{
+	Name: "get-run", Method: "GET", Path: "/api/runs/{runId}", Permission: PermRunsRead, Effect: op.Read,
 	Summary: "Get an agent run with its outcome.",
 })
 

@@ -50,8 +50,8 @@ type ListStagesIn struct {
 }
 
 // ListStages returns the stages of a project with their gates.
-var ListStages = op.New[ListStagesIn, Pipeline](op.Spec{
-	Name: "list-stages", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/stages", Permission: PermStagesRead, Effect: op.Read,
+var ListStages = op.Declare[ListStagesIn, Pipeline](Contract, op.Spec{
+	Name: "list-stages", Method: "GET", Path: "/api/projects/{projectId}/stages", Permission: PermStagesRead, Effect: op.Read,
 	Summary:     "List a project's stages and gates.",
 	Description: "Returns all stages in order, each with its gate and the gate's votes. Not paginated: a project has at most 100 stages.",
 })
@@ -67,8 +67,8 @@ type CreateStageIn struct {
 }
 
 // CreateStage adds a stage to a project.
-var CreateStage = op.New[CreateStageIn, Stage](op.Spec{
-	Name: "create-stage", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/stages", Permission: PermStageCreate, Effect: op.Write, Status: 201,
+var CreateStage = op.Declare[CreateStageIn, Stage](Contract, op.Spec{
+	Name: "create-stage", Method: "POST", Path: "/api/projects/{projectId}/stages", Permission: PermStageCreate, Effect: op.Write, Status: 201,
 	Summary:     "Add a stage to a project.",
 	Description: "A new stage has the status planned.",
 })
@@ -85,8 +85,8 @@ type UpdateStageIn struct {
 }
 
 // UpdateStage changes a stage.
-var UpdateStage = op.New[UpdateStageIn, Stage](op.Spec{
-	Name: "update-stage", Module: Module, Method: "PATCH", Path: "/api/projects/{projectId}/stages/{stageId}", Permission: PermStageUpdate, Effect: op.Write,
+var UpdateStage = op.Declare[UpdateStageIn, Stage](Contract, op.Spec{
+	Name: "update-stage", Method: "PATCH", Path: "/api/projects/{projectId}/stages/{stageId}", Permission: PermStageUpdate, Effect: op.Write,
 	Summary:     "Change a stage.",
 	Description: "Changes only the fields that are given. start-stage and complete-stage change the status.",
 })
@@ -98,22 +98,22 @@ type StageIn struct {
 }
 
 // StartStage changes a stage's status from planned to in-progress.
-var StartStage = op.New[StageIn, Stage](op.Spec{
-	Name: "start-stage", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/stages/{stageId}/start", Permission: PermStageUpdate, Effect: op.Write,
+var StartStage = op.Declare[StageIn, Stage](Contract, op.Spec{
+	Name: "start-stage", Method: "POST", Path: "/api/projects/{projectId}/stages/{stageId}/start", Permission: PermStageUpdate, Effect: op.Write,
 	Summary:     "Start a planned stage.",
 	Description: "Changes the status from planned to in-progress. Fails with CONFLICT if the stage has another status or if the gate before it has not passed.",
 })
 
 // CompleteStage changes a stage's status from in-progress to completed.
-var CompleteStage = op.New[StageIn, Stage](op.Spec{
-	Name: "complete-stage", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/stages/{stageId}/complete", Permission: PermStageUpdate, Effect: op.Write,
+var CompleteStage = op.Declare[StageIn, Stage](Contract, op.Spec{
+	Name: "complete-stage", Method: "POST", Path: "/api/projects/{projectId}/stages/{stageId}/complete", Permission: PermStageUpdate, Effect: op.Write,
 	Summary:     "Complete a stage that is in progress.",
 	Description: "Changes the status from in-progress to completed. Fails with CONFLICT if the stage has another status. The next stage starts when the gate between them passes, or with start-stage.",
 })
 
 // DeleteStage deletes a stage.
-var DeleteStage = op.New[StageIn, op.None](op.Spec{
-	Name: "delete-stage", Module: Module, Method: "DELETE", Path: "/api/projects/{projectId}/stages/{stageId}", Permission: PermStageDelete, Effect: op.Destroy, Status: 204,
+var DeleteStage = op.Declare[StageIn, op.None](Contract, op.Spec{
+	Name: "delete-stage", Method: "DELETE", Path: "/api/projects/{projectId}/stages/{stageId}", Permission: PermStageDelete, Effect: op.Destroy, Status: 204,
 	Summary:     "Delete a stage permanently.",
 	Description: "Also deletes the gate after it. Later stages move down by one position. " + CascadeRule,
 })

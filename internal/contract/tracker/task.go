@@ -118,8 +118,8 @@ type ListTasksIn struct {
 }
 
 // ListTasks lists the tasks of a project, highest task number first.
-var ListTasks = op.New[ListTasksIn, op.Page[TaskSummary]](op.Spec{
-	Name: "list-tasks", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/tasks", Permission: PermTasksRead, Effect: op.Read,
+var ListTasks = op.Declare[ListTasksIn, op.Page[TaskSummary]](Contract, op.Spec{
+	Name: "list-tasks", Method: "GET", Path: "/api/projects/{projectId}/tasks", Permission: PermTasksRead, Effect: op.Read,
 	Summary:     "List the tasks of a project.",
 	Description: "Highest key first, or in the order sort; the ready set and the review queue list the most urgent first. Omits tasks that the caller may not read. Use get-task for the description.",
 })
@@ -147,8 +147,8 @@ type SearchTasksIn struct {
 
 // SearchTasks lists the tasks of all projects, or of one, that the caller may read, latest
 // change first.
-var SearchTasks = op.New[SearchTasksIn, op.Page[TaskSummary]](op.Spec{
-	Name: "search-tasks", Module: Module, Method: "GET", Path: "/api/tasks", Permission: PermTasksRead, Effect: op.Read,
+var SearchTasks = op.Declare[SearchTasksIn, op.Page[TaskSummary]](Contract, op.Spec{
+	Name: "search-tasks", Method: "GET", Path: "/api/tasks", Permission: PermTasksRead, Effect: op.Read,
 	Summary:     "Search the tasks of all projects.",
 	Description: "Latest change first, or in the order sort; the ready set and the review queue list the most urgent first. Omits tasks that the caller may not read.",
 })
@@ -173,8 +173,8 @@ type CreateTaskIn struct {
 }
 
 // CreateTask creates a task.
-var CreateTask = op.New[CreateTaskIn, Task](op.Spec{
-	Name: "create-task", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks", Permission: PermTaskCreate, Effect: op.Write, Status: 201,
+var CreateTask = op.Declare[CreateTaskIn, Task](Contract, op.Spec{
+	Name: "create-task", Method: "POST", Path: "/api/projects/{projectId}/tasks", Permission: PermTaskCreate, Effect: op.Write, Status: 201,
 	Summary:     "Create a task: planned work.",
 	Description: "Fails with DUPLICATE_TASK if an open task of the project has a similar title (trigram similarity of at least 0.6); details.candidates lists those that the caller can read. Sub-tasks and imports are exempt.",
 })
@@ -187,8 +187,8 @@ type GetTaskIn struct {
 }
 
 // GetTask returns a task with all its fields.
-var GetTask = op.New[GetTaskIn, Task](op.Spec{
-	Name: "get-task", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/tasks/{task}", Permission: PermTasksRead, Effect: op.Read,
+var GetTask = op.Declare[GetTaskIn, Task](Contract, op.Spec{
+	Name: "get-task", Method: "GET", Path: "/api/projects/{projectId}/tasks/{task}", Permission: PermTasksRead, Effect: op.Read,
 	Summary: "Get a task with all its fields.",
 })
 
@@ -212,8 +212,8 @@ type UpdateTaskIn struct {
 }
 
 // UpdateTask changes a task.
-var UpdateTask = op.New[UpdateTaskIn, Task](op.Spec{
-	Name: "update-task", Module: Module, Method: "PATCH", Path: "/api/projects/{projectId}/tasks/{task}", Permission: PermTaskUpdate, Effect: op.Write,
+var UpdateTask = op.Declare[UpdateTaskIn, Task](Contract, op.Spec{
+	Name: "update-task", Method: "PATCH", Path: "/api/projects/{projectId}/tasks/{task}", Permission: PermTaskUpdate, Effect: op.Write,
 	Summary:     "Change a task.",
 	Description: "Changes only the fields that are given. Any transition between the project's statuses is allowed.",
 })
@@ -225,8 +225,8 @@ type DeleteTaskIn struct {
 }
 
 // DeleteTask deletes a task.
-var DeleteTask = op.New[DeleteTaskIn, op.None](op.Spec{
-	Name: "delete-task", Module: Module, Method: "DELETE", Path: "/api/projects/{projectId}/tasks/{task}", Permission: PermTaskDelete, Effect: op.Destroy, Status: 204,
+var DeleteTask = op.Declare[DeleteTaskIn, op.None](Contract, op.Spec{
+	Name: "delete-task", Method: "DELETE", Path: "/api/projects/{projectId}/tasks/{task}", Permission: PermTaskDelete, Effect: op.Destroy, Status: 204,
 	Summary:     "Delete a task permanently.",
 	Description: "Also deletes its sub-tasks and all their comments. Keeps the tasks of a deleted epic, without the epic, and its time entries, in the project. " + CascadeRule,
 })

@@ -55,8 +55,8 @@ type ListTimeEntriesIn struct {
 
 // ListTimeEntries lists the time entries that the caller may read, latest day
 // first.
-var ListTimeEntries = op.New[ListTimeEntriesIn, TimeEntryPage](op.Spec{
-	Name: "list-time-entries", Module: Module, Method: "GET", Path: "/api/time-entries", Permission: PermTimeEntriesRead, Effect: op.Read,
+var ListTimeEntries = op.Declare[ListTimeEntriesIn, TimeEntryPage](Contract, op.Spec{
+	Name: "list-time-entries", Method: "GET", Path: "/api/time-entries", Permission: PermTimeEntriesRead, Effect: op.Read,
 	Summary:     "List time entries and their total.",
 	Description: "Latest day first. Omits entries that the caller may not read, also from the total: many users can read only their own.",
 })
@@ -74,8 +74,8 @@ type CreateTimeEntryIn struct {
 }
 
 // CreateTimeEntry creates a time entry.
-var CreateTimeEntry = op.New[CreateTimeEntryIn, TimeEntry](op.Spec{
-	Name: "create-time-entry", Module: Module, Method: "POST", Path: "/api/time-entries", Permission: PermTimeEntryCreate, Effect: op.Write, Status: 201,
+var CreateTimeEntry = op.Declare[CreateTimeEntryIn, TimeEntry](Contract, op.Spec{
+	Name: "create-time-entry", Method: "POST", Path: "/api/time-entries", Permission: PermTimeEntryCreate, Effect: op.Write, Status: 201,
 	Summary: "Record time spent on a project, task or issue.",
 })
 
@@ -89,8 +89,8 @@ type UpdateTimeEntryIn struct {
 }
 
 // UpdateTimeEntry changes a time entry.
-var UpdateTimeEntry = op.New[UpdateTimeEntryIn, TimeEntry](op.Spec{
-	Name: "update-time-entry", Module: Module, Method: "PATCH", Path: "/api/time-entries/{timeEntryId}", Permission: PermTimeEntryUpdate, Effect: op.Write,
+var UpdateTimeEntry = op.Declare[UpdateTimeEntryIn, TimeEntry](Contract, op.Spec{
+	Name: "update-time-entry", Method: "PATCH", Path: "/api/time-entries/{timeEntryId}", Permission: PermTimeEntryUpdate, Effect: op.Write,
 	Summary:     "Change a time entry.",
 	Description: "Changes only the fields that are given. The user, project, task and issue cannot be changed: delete the entry and create another.",
 })
@@ -101,7 +101,7 @@ type DeleteTimeEntryIn struct {
 }
 
 // DeleteTimeEntry deletes a time entry.
-var DeleteTimeEntry = op.New[DeleteTimeEntryIn, op.None](op.Spec{
-	Name: "delete-time-entry", Module: Module, Method: "DELETE", Path: "/api/time-entries/{timeEntryId}", Permission: PermTimeEntryDelete, Effect: op.Destroy, Status: 204,
+var DeleteTimeEntry = op.Declare[DeleteTimeEntryIn, op.None](Contract, op.Spec{
+	Name: "delete-time-entry", Method: "DELETE", Path: "/api/time-entries/{timeEntryId}", Permission: PermTimeEntryDelete, Effect: op.Destroy, Status: 204,
 	Summary: "Delete a time entry permanently.",
 })

@@ -9,6 +9,9 @@ import "parapet/internal/op"
 // decision log.
 const Module = "tracker"
 
+// Contract contains the module's operations.
+var Contract = op.NewModule(Module)
+
 // The permissions that the module's operations require.
 const (
 	PermProjectsRead   = "projects.read"
@@ -103,102 +106,6 @@ const (
 	EventGateReviewed    = "projects.gate.reviewed"
 	EventGateDeleted     = "projects.gate.deleted"
 )
-
-// Operations lists every operation of the module, in the order of its paths.
-func Operations() []*op.Operation {
-	return []*op.Operation{
-		ListProjects.Operation,
-		CreateProject.Operation,
-		FindProject.Operation,
-		GetProject.Operation,
-		UpdateProject.Operation,
-		DeleteProject.Operation,
-		ListInitiatives.Operation,
-		CreateInitiative.Operation,
-		FindInitiative.Operation,
-		GetInitiative.Operation,
-		UpdateInitiative.Operation,
-		DeleteInitiative.Operation,
-		GetProjectOverview.Operation,
-		BindRepo.Operation,
-		UnbindRepo.Operation,
-		GetWorkspace.Operation,
-		GetInbox.Operation,
-		ListStages.Operation,
-		CreateStage.Operation,
-		UpdateStage.Operation,
-		StartStage.Operation,
-		CompleteStage.Operation,
-		DeleteStage.Operation,
-		CreateGate.Operation,
-		UpdateGate.Operation,
-		DeleteGate.Operation,
-		ReviewGate.Operation,
-		ImportItems.Operation,
-		ExportItems.Operation,
-		ClaimNextReady.Operation,
-		ListDelegations.Operation,
-		CreateDelegation.Operation,
-		GetDelegation.Operation,
-		RevokeDelegation.Operation,
-		ListTasks.Operation,
-		CreateTask.Operation,
-		GetTask.Operation,
-		UpdateTask.Operation,
-		DeleteTask.Operation,
-		ListDependencies.Operation,
-		AddDependency.Operation,
-		RemoveDependency.Operation,
-		KeepClaim.Operation,
-		ReleaseClaim.Operation,
-		MarkAwaitingDecision.Operation,
-		ListDecisionRequests.Operation,
-		AnswerDecision.Operation,
-		CancelDecision.Operation,
-		WaitDecision.Operation,
-		ListRuns.Operation,
-		GetRun.Operation,
-		SearchTasks.Operation,
-		ListEpicChildren.Operation,
-		ListDeliverables.Operation,
-		CreateDeliverable.Operation,
-		GetDeliverable.Operation,
-		UpdateDeliverable.Operation,
-		SubmitDeliverable.Operation,
-		StartDeliverableReview.Operation,
-		AcceptDeliverable.Operation,
-		RejectDeliverable.Operation,
-		ReviseDeliverable.Operation,
-		DeleteDeliverable.Operation,
-		ListCriteria.Operation,
-		CreateCriterion.Operation,
-		UpdateCriterion.Operation,
-		DeleteCriterion.Operation,
-		ListCustomFields.Operation,
-		CreateCustomField.Operation,
-		UpdateCustomField.Operation,
-		DeleteCustomField.Operation,
-		SetCustomFieldValues.Operation,
-		ListIssues.Operation,
-		CreateIssue.Operation,
-		GetIssue.Operation,
-		UpdateIssue.Operation,
-		DeleteIssue.Operation,
-		AssignIssue.Operation,
-		EscalateIssue.Operation,
-		TransitionIssue.Operation,
-		ResolveIssue.Operation,
-		PromoteIssue.Operation,
-		ListComments.Operation,
-		CreateComment.Operation,
-		UpdateComment.Operation,
-		DeleteComment.Operation,
-		ListTimeEntries.Operation,
-		CreateTimeEntry.Operation,
-		UpdateTimeEntry.Operation,
-		DeleteTimeEntry.Operation,
-	}
-}
 
 // CascadeRule is the sentence about cascading deletes in the descriptions of
 // delete operations.

@@ -12,7 +12,7 @@ import (
 func TestOperations_HavePermissionAndSchemas(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for _, o := range Operations() {
+	for _, o := range Contract.Operations() {
 		if seen[o.Name] {
 			t.Errorf("operation %s is listed twice", o.Name)
 		}
@@ -22,10 +22,10 @@ func TestOperations_HavePermissionAndSchemas(t *testing.T) {
 			t.Errorf("operation %s: got module %q and permission %q, want module %q and a permission", o.Name, o.Module, o.Permission, Module)
 		}
 	}
-	if _, err := op.OpenAPI("t", "0", Operations()); err != nil {
+	if _, err := op.OpenAPI("t", "0", Contract.Operations()); err != nil {
 		t.Fatalf("OpenAPI: %v", err)
 	}
-	for _, o := range Operations() {
+	for _, o := range Contract.Operations() {
 		if _, err := o.InputSchema(); err != nil {
 			t.Errorf("%s: input schema: %v", o.Name, err)
 		}

@@ -51,8 +51,8 @@ type WorkspaceProject struct {
 }
 
 // GetWorkspace returns the caller's workspace.
-var GetWorkspace = op.New[WorkspaceIn, Workspace](op.Spec{
-	Name: "workspace", Module: Module, Method: "GET", Path: "/api/workspace", Access: op.Authenticated, Effect: op.Read,
+var GetWorkspace = op.Declare[WorkspaceIn, Workspace](Contract, op.Spec{
+	Name: "workspace", Method: "GET", Path: "/api/workspace", Access: op.Authenticated, Effect: op.Read,
 	Summary:     "Show the initiatives, projects and tasks in progress.",
 	Description: "The first 10 projects include up to 3 of their tasks in progress. A part that the caller may not read (initiatives.read, projects.read, tasks.read) is empty and listed in withheld.",
 })
