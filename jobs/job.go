@@ -9,6 +9,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"parapet/internal/events"
+	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
 
@@ -76,7 +77,7 @@ type Trigger struct {
 	// Name identifies the trigger among the subscribers of events, so it never changes.
 	Name string
 	// Events are the types of events.
-	Events []string
+	Events []*op.EventType
 	// Args returns the arguments of the job for an event.
 	Args func(events.Event) (Args, error)
 }
@@ -91,7 +92,11 @@ type inserter struct {
 // subscriber returns the subscriber of a trigger. It inserts each job in the transaction that
 // marks its event as processed, so there is one job per event.
 func (i *inserter) subscriber(t Trigger) events.Subscriber {
-	return events.Subscriber{Name: t.Name, Types: t.Events, Handle: func(ctx context.Context, tx postgres.Querier, list []events.Event) error {
+	types := make([]string, len(t.Events))
+	for n, e := range t.Events {
+		types[n] = e.Name
+	}
+	return events.Subscriber{Name: t.Name, Types: types, Handle: func(ctx context.Context, tx postgres.Querier, list []events.Event) error {
 		raw, ok := tx.(pgx.Tx)
 		if !ok {
 			return fmt.Errorf("jobs: a subscriber needs a pgx.Tx, got %T", tx)

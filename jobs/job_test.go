@@ -33,7 +33,7 @@ func (tideArgs) Kind() string { return "tide" }
 func loadJob(workers int, work func(context.Context, loadArgs) (time.Duration, error)) jobs.Deps {
 	return jobs.Deps{
 		Jobs: []jobs.Job{jobs.New(jobs.Settings{Queue: "dock", Workers: workers}, work)},
-		Triggers: []jobs.Trigger{{Name: "loads", Events: []string{"projects.ship.loaded"}, Args: func(e events.Event) (jobs.Args, error) {
+		Triggers: []jobs.Trigger{{Name: "loads", Events: []*op.EventType{{Name: "projects.ship.loaded"}}, Args: func(e events.Event) (jobs.Args, error) {
 			return loadArgs{Tenant: e.TenantID, Ship: e.AggregateID}, nil
 		}}},
 	}

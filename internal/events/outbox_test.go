@@ -44,8 +44,8 @@ func TestCheckType(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{
-		"", "created", "entry.created", "audit.entry.create", "audit.entry.created.twice", "Audit.entry.created", "audit..created",
-		"audit.entry.created ", "audit.entry.", "audit.entry.red_alert", "audit.entry.créated", "audit.entry.created\n",
+		"", "created", "entry.created", "audit.entry.created.twice", "Audit.entry.created", "audit..created",
+		"audit.entry.created ", "audit.entry.", "audit.entry.créated", "audit.entry.created\n",
 	} {
 		if events.CheckType(bad) == nil {
 			t.Errorf("CheckType(%q): got no error", bad)
@@ -157,7 +157,7 @@ func TestAppend_RejectsInvalidEvents(t *testing.T) {
 	t.Parallel()
 	tenant := uid.New()
 	bad := taskEvent(tenant, "a")
-	bad.Type = "projects.task.update"
+	bad.Type = "task.updated"
 	noAggregate := taskEvent(tenant, "")
 	notJSON := taskEvent(tenant, "a")
 	notJSON.Payload = json.RawMessage(`{`)

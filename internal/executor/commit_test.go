@@ -37,7 +37,7 @@ func (h *fixture) recordingOperation(n int) op.Bound {
 			for range n {
 				c.Record(executor.Change{
 					Action: "thing.changed", Type: "thing", ID: op.UUID(name), Critical: n == 3,
-					Event: "projects.thing.changed", EventAbout: executor.Aggregate{Type: "thing", ID: h.user}, Payload: in,
+					Event: thingChanged, EventAbout: h.user, Payload: in,
 				})
 			}
 			return &thingOut{Name: name}, nil

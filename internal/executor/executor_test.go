@@ -31,6 +31,13 @@ type thingOut struct {
 	Run  int64  `json:"run" doc:"The number of the handler's run that created the response."`
 }
 
+// Events of the test module.
+var (
+	testModule   = op.NewModule("test")
+	thingChanged = op.DeclareEvent[thingIn](testModule, "projects.thing.changed", "A thing changed.")
+	thingLapsed  = op.DeclareEvent[thingIn](testModule, "projects.thing.lapsed", "A thing lapsed.")
+)
+
 func changeRecord() op.Op[thingIn, thingOut] {
 	return op.New[thingIn, thingOut](op.Spec{Name: "change-thing", Module: "tracker", Method: "POST", Path: "/api/things", Permission: "task.update", Effect: op.Write, Summary: "Changes a thing."})
 }
@@ -170,7 +177,7 @@ func (h *fixture) changeOperation() op.Bound {
 			run := h.runs.Add(1)
 			c.Record(executor.Change{
 				Action: "thing.changed", Type: "thing", ID: op.UUID(name), Critical: in.Name == "critical",
-				Event: "projects.thing.changed", EventAbout: executor.Aggregate{Type: "thing", ID: h.user}, Payload: in,
+				Event: thingChanged, EventAbout: h.user, Payload: in,
 			})
 			if in.Name == "fails" {
 				return nil, fault.Conflict("It fails after it has written.")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"parapet/internal/audit"
@@ -34,12 +35,13 @@ type Change struct {
 	// or nil. It contains ids and codes, never a secret and never an address.
 	Details any
 
-	// Event is the type of the event, <area>.<entity>.<past-tense verb>. If it is empty, no
-	// event is emitted.
-	Event string
-	// EventAbout is the aggregate of the event, if it is not the changed record.
-	EventAbout Aggregate
-	// Payload is the changed record as the API returns it.
+	// Event is the type of the event. If it is nil, no event is emitted.
+	Event *op.EventType
+	// EventAbout is the id of the record that the event is about, if it is not the changed
+	// record.
+	EventAbout op.UUID
+	// Payload is the changed record as the API returns it. Its type is Event.Payload or a
+	// pointer to it.
 	Payload any
 	// Fields lists the fields that an update changed.
 	Fields []string
@@ -50,12 +52,6 @@ type Change struct {
 	// only the tenant of the call does. The caller must have checked that the actor may act
 	// in each of them.
 	Tenants []op.UUID
-}
-
-// Aggregate identifies the record that an event is about.
-type Aggregate struct {
-	Type string
-	ID   op.UUID
 }
 
 // Record adds a change, which is committed with the transaction of the call.
@@ -151,13 +147,14 @@ func (c *Call) buildRecords(ctx context.Context, tenant op.UUID, changes []Chang
 	var published, critical []events.Event
 	for i := range changes {
 		ch := &changes[i]
-		if ch.Event != "" {
-			payload, err := newPayload(ch, classificationOf(ch.aggregate().ID, changes))
+		if ch.Event != nil {
+			about := cmp.Or(ch.EventAbout, ch.ID)
+			payload, err := newPayload(ch, classificationOf(about, changes))
 			if err != nil {
 				return nil, nil, fmt.Errorf("executor: event %s: %w", ch.Event, err)
 			}
 			published = append(published, events.Event{
-				ID: uid.New(), Type: ch.Event, TenantID: tenant, AggregateType: ch.aggregate().Type, AggregateID: string(ch.aggregate().ID),
+				ID: uid.New(), Type: ch.Event.Name, TenantID: tenant, AggregateType: ch.Event.Record, AggregateID: string(about),
 				OccurredAt: c.Now, ActorID: actor, CorrelationID: correlation, Payload: payload,
 			})
 		}
@@ -183,14 +180,6 @@ func (c *Call) buildRecords(ctx context.Context, tenant op.UUID, changes []Chang
 	return entries, append(published, critical...), nil
 }
 
-// aggregate returns the record that the change's event is about.
-func (ch *Change) aggregate() Aggregate {
-	if ch.EventAbout.ID != "" {
-		return ch.EventAbout
-	}
-	return Aggregate{Type: ch.Type, ID: ch.ID}
-}
-
 // classificationOf returns the classification in the audit entry about the record. It is
 // empty if there is no such entry; the list of events in internal/identity then decides by
 // the event's type who may see it.
@@ -204,8 +193,12 @@ func classificationOf(id op.UUID, changes []Change) string {
 }
 
 // newPayload marshals the event's record, the changed fields, the users to notify and the
-// record's classification, which decides who may see the event.
+// record's classification, which decides who may see the event. It returns an error if the
+// record does not have the declared type.
 func newPayload(ch *Change, classification string) (json.RawMessage, error) {
+	if got := reflect.TypeOf(ch.Payload); got != ch.Event.Payload && got != reflect.PointerTo(ch.Event.Payload) {
+		return nil, fmt.Errorf("the payload has the type %v, but the event is declared with %v", got, ch.Event.Payload)
+	}
 	payload := struct {
 		Resource       any       `json:"resource,omitempty"`
 		Changed        []string  `json:"changed,omitempty"`

@@ -19,7 +19,7 @@ func TestRunAsSystem_CommitsAllOrNothingAndRecordsSystemActor(t *testing.T) {
 			tries++
 			c.Record(executor.Change{
 				Action: "thing.lapsed", Type: "thing", ID: "x",
-				Event: "projects.thing.lapsed", EventAbout: executor.Aggregate{Type: "thing", ID: uid.New()},
+				Event: thingLapsed, EventAbout: uid.New(), Payload: thingIn{},
 			})
 			switch {
 			case failure == "deadlock" && tries < 3:

@@ -165,11 +165,11 @@ func (s *Service) unassignRole(ctx context.Context, c *executor.Call, _ *contrac
 	return &op.None{}, nil
 }
 
-func recordAssignmentChange(c *executor.Call, a contract.RoleAssignment, action, event string) {
+func recordAssignmentChange(c *executor.Call, a contract.RoleAssignment, action string, event *op.EventType) {
 	c.Record(executor.Change{
 		Action: action, Type: "user", ID: a.UserID, Critical: true,
 		Details: auditChanges{"assignment": a.ID, "role": a.RoleID, "roleName": a.Role, "scope": a.Scope, "scopeId": a.ScopeID},
-		Event:   event, EventAbout: executor.Aggregate{Type: "role", ID: a.RoleID}, Payload: a,
+		Event:   event, EventAbout: a.RoleID, Payload: a,
 	})
 }
 

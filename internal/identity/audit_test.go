@@ -304,7 +304,7 @@ func TestListEvents_ReturnsOwnTenantOnly(t *testing.T) {
 	admin := r.login("admin@acme.example")
 	o := must[contract.Organisation](r, "create-organisation", request{token: admin, body: body(fields{"name": "One"})})
 	page := must[op.Page[contract.EventRecord]](r, "list-events", request{token: admin, query: map[string][]string{"aggregateId": {string(o.ID)}}})
-	if len(page.Items) != 1 || page.Items[0].Type != contract.EventOrganisationCreated || page.Items[0].ActorID != r.acme.people["admin"] {
+	if len(page.Items) != 1 || page.Items[0].Type != contract.EventOrganisationCreated.Name || page.Items[0].ActorID != r.acme.people["admin"] {
 		t.Fatalf("list-events: got %+v, want the creation of the organisation by the administrator", page)
 	}
 	globex := must[op.Page[contract.EventRecord]](r, "list-events", request{token: r.login("admin@globex.example"), query: map[string][]string{"aggregateId": {string(o.ID)}}})

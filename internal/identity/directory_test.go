@@ -97,9 +97,9 @@ SELECT EXISTS (SELECT 1 FROM audit.entries WHERE tenant_id = $1 AND action = $2 
 }
 
 // hasEvent reports whether the outbox has an event of this type about the record.
-func (r *fixture) hasEvent(tenant op.UUID, event string, aggregate op.UUID) bool {
+func (r *fixture) hasEvent(tenant op.UUID, event *op.EventType, aggregate op.UUID) bool {
 	r.t.Helper()
-	return queryValue[bool](r, `SELECT EXISTS (SELECT 1 FROM events.outbox WHERE tenant_id = $1 AND type = $2 AND aggregate_id = $3)`, tenant, event, string(aggregate))
+	return queryValue[bool](r, `SELECT EXISTS (SELECT 1 FROM events.outbox WHERE tenant_id = $1 AND type = $2 AND aggregate_id = $3)`, tenant, event.Name, string(aggregate))
 }
 
 // requestBodies returns a valid body for every operation of the directory.

@@ -125,7 +125,7 @@ func (s *Service) createKey(ctx context.Context, c *executor.Call, n newKey) (*c
 	c.Record(executor.Change{
 		Action: contract.ActionKeyIssued, Type: "api_key", ID: k.ID, Critical: true,
 		Details: changes,
-		Event:   contract.EventKeyIssued, EventAbout: executor.Aggregate{Type: "user", ID: k.Owner}, Payload: k,
+		Event:   contract.EventKeyIssued, EventAbout: k.Owner, Payload: k,
 	})
 	return &contract.IssuedKey{
 		Token: text, ID: k.ID, JTI: k.JTI, Label: k.Label, Owner: k.Owner, TenantID: k.TenantID, Kind: k.Kind,
@@ -231,7 +231,7 @@ func (s *Service) revokeKey(ctx context.Context, c *executor.Call, in *contract.
 	c.Record(executor.Change{
 		Action: contract.ActionKeyRevoked, Type: "api_key", ID: k.ID, Critical: true,
 		Fields: []string{"revokedAt", "revokedBy", "revokeReason"}, Details: auditChanges{"actor": c.Actor.UserID, "subject": k.Owner, "kind": k.Kind, "serviceOwned": in.ServiceOwned}.withReason(reason),
-		Event: contract.EventKeyRevoked, EventAbout: executor.Aggregate{Type: "user", ID: k.Owner}, Payload: k,
+		Event: contract.EventKeyRevoked, EventAbout: k.Owner, Payload: k,
 	})
 	return &k, nil
 }

@@ -26,7 +26,7 @@ func (s *Service) Module() module.Module {
 			}),
 		},
 		Triggers: []jobs.Trigger{{
-			Name: "password resets", Events: []string{contract.EventResetStarted, contract.EventResetRequested}, Args: resetArgs,
+			Name: "password resets", Events: []*op.EventType{contract.EventResetStarted, contract.EventResetRequested}, Args: resetArgs,
 		}},
 		Retention: []jobs.Housekeeper{
 			{Name: "sessions", Run: s.PruneSessions}, {Name: "password resets", Run: s.PruneResets},
@@ -54,7 +54,7 @@ func (resetRequestArgs) Kind() string { return "password_reset_request" }
 
 // resetArgs returns the job for an event about a password reset.
 func resetArgs(e events.Event) (jobs.Args, error) {
-	if e.Type == contract.EventResetRequested {
+	if e.Type == contract.EventResetRequested.Name {
 		var request contract.ResetRequest
 		if err := json.Unmarshal(e.Payload, &request); err != nil {
 			return nil, err

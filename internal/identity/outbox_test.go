@@ -54,7 +54,7 @@ func (r *fixture) runResetJobs() {
 	r.t.Helper()
 	for {
 		processed := 0
-		for _, kind := range []string{contract.EventResetRequested, contract.EventResetStarted} {
+		for _, kind := range []string{contract.EventResetRequested.Name, contract.EventResetStarted.Name} {
 			rows, err := r.owner.Query(context.Background(), `
 				UPDATE events.outbox SET dispatched_at = now() WHERE type = $1 AND dispatched_at IS NULL
 				RETURNING tenant_id::text, aggregate_id, coalesce(payload->>'email', '')`, kind)
@@ -68,7 +68,7 @@ func (r *fixture) runResetJobs() {
 			}
 			for _, e := range list {
 				processed++
-				if kind == contract.EventResetRequested {
+				if kind == contract.EventResetRequested.Name {
 					err = r.service.StartResets(context.Background(), e.Email)
 				} else {
 					err = r.service.SendReset(context.Background(), op.UUID(e.Tenant), op.UUID(e.Aggregate))

@@ -182,7 +182,7 @@ func (p *Provisioner) reconcileRoles(ctx context.Context, r *provisioning) error
 				return err
 			}
 			r.addChange("role %s created", want.Name)
-			r.auditRole(role.ID, "directory.role.created", map[string]any{"created": true, "grants": want.Grants})
+			r.auditRole(role.ID, contract.EventRoleCreated.Name, map[string]any{"created": true, "grants": want.Grants})
 			continue
 		}
 		if want.Name != p.Policies.Catalogue().AdministratorRole {
@@ -194,7 +194,7 @@ func (p *Provisioner) reconcileRoles(ctx context.Context, r *provisioning) error
 		}
 		if added {
 			r.addChange("role %s received %s", want.Name, permissionIssueForService)
-			r.auditRole(role.ID, "directory.role.updated", map[string]any{"granted": []string{permissionIssueForService}})
+			r.auditRole(role.ID, contract.EventRoleUpdated.Name, map[string]any{"granted": []string{permissionIssueForService}})
 		}
 	}
 	return nil
@@ -247,9 +247,9 @@ func (p *Provisioner) provisionProfile(ctx context.Context, r *provisioning, pro
 		return err
 	}
 	if len(r.changes) > 0 {
-		event := "directory.user.updated"
+		event := contract.EventUserUpdated.Name
 		if created {
-			event = "directory.user.created"
+			event = contract.EventUserCreated.Name
 		}
 		r.emit(event, "user", user)
 		r.auditEntries = append(r.auditEntries, systemAuditEntry{
@@ -391,7 +391,7 @@ func (p *Provisioner) repairAgents(ctx context.Context, r *provisioning) error {
 			r.addChange("%s received the role %s", a.ID, agentRole)
 		}
 		if len(r.changes) > before {
-			r.emit("directory.user.updated", "user", a.ID)
+			r.emit(contract.EventUserUpdated.Name, "user", a.ID)
 			r.auditEntries = append(r.auditEntries, systemAuditEntry{
 				Tenant: r.tenant, ActorType: actorTypeOperator, Action: actionAgentsRepaired, ResourceType: "user", ResourceID: a.ID, Critical: true,
 				Changes: map[string]any{"done": r.changes[before:]},

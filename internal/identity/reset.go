@@ -84,7 +84,7 @@ func (s *Service) startReset(ctx context.Context, c *executor.Call, user op.UUID
 	c.Record(executor.Change{
 		Action: contract.ActionResetStarted, Type: "user", ID: user, Critical: true,
 		Details: auditChanges{"reset": r.ID, "requestedBy": requesterKind},
-		Event:   contract.EventResetStarted, EventAbout: executor.Aggregate{Type: "password_reset", ID: r.ID}, Payload: map[string]any{"id": r.ID, "userId": user},
+		Event:   contract.EventResetStarted, EventAbout: r.ID, Payload: contract.StartedReset{ID: r.ID, UserID: user},
 	})
 	return r, nil
 }
@@ -105,7 +105,7 @@ func (s *Service) requestPasswordReset(ctx context.Context, in *contract.Request
 	}
 	err = s.deps.Auth.InTx(ctx, "", nil, func(tx *postgres.Tx) error {
 		return events.Append(ctx, tx, []events.Event{{
-			Type: contract.EventResetRequested, AggregateType: "password_reset", AggregateID: string(uid.New()), OccurredAt: now,
+			Type: contract.EventResetRequested.Name, AggregateType: contract.EventResetRequested.Record, AggregateID: string(uid.New()), OccurredAt: now,
 			CorrelationID: op.UUID(op.RequestID(ctx)), Payload: payload,
 		}})
 	})

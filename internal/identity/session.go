@@ -294,7 +294,7 @@ func (s *Service) changePassword(ctx context.Context, c *executor.Call, in *cont
 func recordPasswordChange(c *executor.Call, action string, user op.UUID, details any) {
 	c.Record(executor.Change{
 		Action: action, Type: "user", ID: user, Critical: true, Details: details,
-		Event: contract.EventPasswordChanged, Payload: map[string]any{"id": user},
+		Event: contract.EventPasswordChanged, Payload: contract.ChangedPassword{ID: user},
 	})
 }
 

@@ -161,7 +161,7 @@ func enableTenant(ctx context.Context, c *executor.Call, in *contract.SwitchTena
 	return setTenantEnabled(ctx, c, in, t, contract.ActionTenantEnabled, contract.EventTenantEnabled)
 }
 
-func setTenantEnabled(ctx context.Context, c *executor.Call, in *contract.SwitchTenantIn, t contract.Tenant, action, event string) (*contract.Tenant, error) {
+func setTenantEnabled(ctx context.Context, c *executor.Call, in *contract.SwitchTenantIn, t contract.Tenant, action string, event *op.EventType) (*contract.Tenant, error) {
 	t.UpdatedAt = c.Now
 	if err := writeTenantStatus(ctx, c.DB, c.Tenant, t); err != nil {
 		return nil, err

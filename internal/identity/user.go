@@ -302,7 +302,7 @@ func (s *Service) deleteUser(ctx context.Context, c *executor.Call, _ *contract.
 	return s.setUserStatus(ctx, c, u, contract.UserDeleted, "", contract.ActionUserDeleted, contract.EventUserDeleted)
 }
 
-func (s *Service) setUserStatus(ctx context.Context, c *executor.Call, u contract.User, status, reason, action, event string) (*contract.User, error) {
+func (s *Service) setUserStatus(ctx context.Context, c *executor.Call, u contract.User, status, reason, action string, event *op.EventType) (*contract.User, error) {
 	from := u.Status
 	u.Status, u.UpdatedAt = status, c.Now
 	if err := writeUserStatus(ctx, c.DB, c.Tenant, u); err != nil {

@@ -5,11 +5,13 @@ import (
 	"slices"
 )
 
-// Module is the contract of a module. Its operations are those that Declare added, so that no
-// second list can miss one. A contract declares it as a package variable.
+// Module is the contract of a module. Its operations and types of events are those that
+// Declare and DeclareEvent added, so that no second list can miss one. A contract declares it
+// as a package variable.
 type Module struct {
 	Name       string
 	operations []*Operation
+	events     []*EventType
 }
 
 // NewModule returns a contract without operations.

@@ -127,7 +127,7 @@ func recordFirstResponse(ctx context.Context, c *executor.Call, issue op.UUID) (
 
 // recordComment adds the audit entry and the event of a change. Only the event
 // contains the comment's text.
-func recordComment(c *executor.Call, r *commentRow, action, event string, changed []string, details map[string]any) {
+func recordComment(c *executor.Call, r *commentRow, action string, event *op.EventType, changed []string, details map[string]any) {
 	changes := map[string]any{"projectId": r.ProjectID}
 	if r.TaskID != nil {
 		changes["taskId"] = r.TaskID

@@ -203,7 +203,7 @@ func (s *Service) deleteCriterionHandler() executor.Handler[contract.DeleteCrite
 }
 
 // record adds the audit entry and the event of a change and returns the API type.
-func (o *criterionWithParent) record(c *executor.Call, action, event string, changed []string) *contract.Criterion {
+func (o *criterionWithParent) record(c *executor.Call, action string, event *op.EventType, changed []string) *contract.Criterion {
 	row := &o.criterion
 	changes := map[string]any{"projectId": row.ProjectID, "deliverableId": row.DeliverableID, "taskId": row.TaskID, "met": row.Met}
 	if changed != nil {

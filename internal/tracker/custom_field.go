@@ -193,7 +193,7 @@ func (s *Service) deleteCustomFieldHandler() executor.Handler[contract.DeleteCus
 
 // recordField adds the audit entry and the event of a change and returns the API
 // type.
-func recordField(c *executor.Call, r *fieldRow, project *projectRow, action, event string, changed []string) *contract.CustomField {
+func recordField(c *executor.Call, r *fieldRow, project *projectRow, action string, event *op.EventType, changed []string) *contract.CustomField {
 	changes := map[string]any{"projectId": r.ProjectID, "type": r.Type}
 	if changed != nil {
 		changes["fields"] = changed

@@ -187,7 +187,7 @@ func (r *decisionRow) resolve(ctx context.Context, c *executor.Call, task *taskR
 // record adds the audit entry and the event of a change. The event notifies the users
 // in notify. The actor of the audit entry is the caller, who may differ from
 // raisedBy.
-func (r *decisionRow) record(c *executor.Call, task *taskRow, action, event string, details map[string]any, notify []op.UUID) {
+func (r *decisionRow) record(c *executor.Call, task *taskRow, action string, event *op.EventType, details map[string]any, notify []op.UUID) {
 	changes := map[string]any{"taskId": task.ID, "key": task.key(), "projectId": task.ProjectID, "raisedBy": r.RaisedBy}
 	for name, v := range details {
 		changes[name] = v

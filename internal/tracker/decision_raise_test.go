@@ -58,7 +58,7 @@ func TestMarkAwaitingDecision_ByAssigneeCreatesOpenRequest(t *testing.T) {
 		t.Errorf("mark-awaiting-decision after the answer: got %+v, want a new open request", next)
 	}
 	// The event notifies the project's owner, who is also the task's creator.
-	if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND payload->'notify' = jsonb_build_array($2::text)`, contract.EventDecisionRaised, string(w.manager.id)); n != 2 {
+	if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND payload->'notify' = jsonb_build_array($2::text)`, contract.EventDecisionRaised.Name, string(w.manager.id)); n != 2 {
 		t.Errorf("got %d events that notify the project's owner, want 2", n)
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action LIKE 'decision_request.%' AND changes::text ILIKE '%way%'`); n != 0 {

@@ -137,7 +137,7 @@ func (s *Service) requireDelegatable(ctx context.Context, c *executor.Call, r *d
 
 // recordDelegation adds the audit entry and the event of a change. The entry is
 // critical because it changes what a user is authorized to do.
-func recordDelegation(c *executor.Call, r *delegationRow, action, event string) {
+func recordDelegation(c *executor.Call, r *delegationRow, action string, event *op.EventType) {
 	c.Record(executor.Change{
 		Action: action, Type: "delegation", ID: r.ID, Classification: r.Classification, Critical: true,
 		Details: map[string]any{

@@ -146,7 +146,7 @@ const deleteDeliverableSQL = `DELETE FROM projects.deliverables d WHERE d.tenant
 
 // recordDeliverable adds the audit entry and the event of a change and returns the API
 // type.
-func recordDeliverable(ctx context.Context, c *executor.Call, r *deliverableRow, action, event string, changed []string, details map[string]any) (*contract.Deliverable, error) {
+func recordDeliverable(ctx context.Context, c *executor.Call, r *deliverableRow, action string, event *op.EventType, changed []string, details map[string]any) (*contract.Deliverable, error) {
 	d, err := r.toDeliverable(ctx, c)
 	if err != nil {
 		return nil, err

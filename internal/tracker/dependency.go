@@ -81,7 +81,7 @@ func addDependency(ctx context.Context, c *executor.Call, in *contract.AddDepend
 
 // recordDependency adds the audit entry and the event of an added or removed
 // dependency.
-func recordDependency(ctx context.Context, c *executor.Call, task, dependsOn op.UUID, action, event string) error {
+func recordDependency(ctx context.Context, c *executor.Call, task, dependsOn op.UUID, action string, event *op.EventType) error {
 	rows, err := loadTasks(ctx, c, []op.UUID{task, dependsOn})
 	if err != nil {
 		return err

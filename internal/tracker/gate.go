@@ -227,7 +227,7 @@ func (p *pipeline) startNextStage(ctx context.Context, c *executor.Call, row *ga
 
 // recordGate adds the audit entry and the event of a change. The audit entry preserves a
 // vote that is replaced later.
-func (p *pipeline) recordGate(c *executor.Call, r *gateRow, action, event string, changed []string, changes map[string]any) {
+func (p *pipeline) recordGate(c *executor.Call, r *gateRow, action string, event *op.EventType, changed []string, changes map[string]any) {
 	changes["projectId"] = p.project.ID
 	if changed != nil {
 		changes["fields"] = changed

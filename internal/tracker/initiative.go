@@ -287,7 +287,7 @@ func setInitiative(ctx context.Context, c *executor.Call, r *taskRow, initiative
 
 // recordInitiative adds the audit entry and the event of a change. The entry is
 // critical if the classification changed.
-func recordInitiative(c *executor.Call, r *initiativeRow, action, event string, changed []string, changes map[string]any) {
+func recordInitiative(c *executor.Call, r *initiativeRow, action string, event *op.EventType, changed []string, changes map[string]any) {
 	if changed != nil {
 		changes["fields"] = changed
 	}

@@ -17,8 +17,8 @@ func (s *Service) Subscribers() []events.Subscriber {
 	return []events.Subscriber{{
 		Name: "initiative-progress",
 		Types: []string{
-			contract.EventTaskCreated, contract.EventTaskUpdated, contract.EventTaskDeleted,
-			contract.EventProjectUpdated, contract.EventInitiativeUpdated,
+			contract.EventTaskCreated.Name, contract.EventTaskUpdated.Name, contract.EventTaskDeleted.Name,
+			contract.EventProjectUpdated.Name, contract.EventInitiativeUpdated.Name,
 		},
 		Handle: s.handleProgressEvents,
 	}}
@@ -47,11 +47,11 @@ func (m *progressChange) addEvent(e *events.Event) {
 	}
 	field := "status"
 	switch e.Type {
-	case contract.EventTaskCreated, contract.EventTaskDeleted:
+	case contract.EventTaskCreated.Name, contract.EventTaskDeleted.Name:
 		field = ""
-	case contract.EventProjectUpdated:
+	case contract.EventProjectUpdated.Name:
 		field = "customStatuses"
-	case contract.EventInitiativeUpdated:
+	case contract.EventInitiativeUpdated.Name:
 		field = "projects"
 	}
 	if field != "" && !slices.Contains(payload.Changed, field) {
@@ -59,9 +59,9 @@ func (m *progressChange) addEvent(e *events.Event) {
 	}
 	m.correlationID = e.CorrelationID
 	switch e.Type {
-	case contract.EventInitiativeUpdated:
+	case contract.EventInitiativeUpdated.Name:
 		m.initiatives = append(m.initiatives, payload.Resource.ID)
-	case contract.EventProjectUpdated:
+	case contract.EventProjectUpdated.Name:
 		m.projects = append(m.projects, payload.Resource.ID)
 	default:
 		m.projects = append(m.projects, payload.Resource.ProjectID)

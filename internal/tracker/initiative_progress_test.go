@@ -69,11 +69,11 @@ func TestInitiativeProgress_FollowsTasks(t *testing.T) {
 	do[op.None](w, w.manager, "delete-project", fields{"projectId": a.ID})
 	w.wantProgress(mars.ID, 0, 2)
 	if n := w.count(`SELECT count(*) FROM events.outbox e WHERE e.type = $1 AND e.payload->'changed' = '["progress"]'
-		AND e.payload->'resource'->>'id' = e.aggregate_id AND (e.payload->'resource'->>'progress')::int = 33`, contract.EventInitiativeProgressUpdated); n != 1 {
+		AND e.payload->'resource'->>'id' = e.aggregate_id AND (e.payload->'resource'->>'progress')::int = 33`, contract.EventInitiativeProgressUpdated.Name); n != 1 {
 		t.Errorf("events with the initiative and its new progress: got %d, want 1", n)
 	}
 	// Progress events have the correlation id of the request that caused them.
-	if n := w.count(`SELECT count(*) FROM events.outbox e WHERE e.type = $1 AND NOT EXISTS (SELECT 1 FROM events.outbox c WHERE c.type NOT LIKE '%progress_updated' AND c.correlation_id = e.correlation_id)`, contract.EventProgrammeProgressUpdated); n != 0 {
+	if n := w.count(`SELECT count(*) FROM events.outbox e WHERE e.type = $1 AND NOT EXISTS (SELECT 1 FROM events.outbox c WHERE c.type NOT LIKE '%progress_updated' AND c.correlation_id = e.correlation_id)`, contract.EventProgrammeProgressUpdated.Name); n != 0 {
 		t.Errorf("got %d progress events with another correlation id, want 0", n)
 	}
 }

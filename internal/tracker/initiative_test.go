@@ -70,7 +70,7 @@ func TestUpdateInitiative_ChangesOnlyGivenFields(t *testing.T) {
 	w.wantAuditAndEvents(1, "initiative.updated", contract.EventInitiativeUpdated, i.ID)
 	do[contract.Initiative](w, w.manager, "update-initiative", fields{"initiativeId": i.ID, "status": "ON_HOLD"})
 	w.wantAuditAndEvents(1, "initiative.updated", contract.EventInitiativeUpdated, i.ID)
-	if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND payload->'changed' @> '["status","endDate","name"]'`, contract.EventInitiativeUpdated); n != 1 {
+	if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND payload->'changed' @> '["status","endDate","name"]'`, contract.EventInitiativeUpdated.Name); n != 1 {
 		t.Errorf("events with the changed fields: got %d, want 1", n)
 	}
 	for field, in := range map[string]fields{
@@ -191,7 +191,7 @@ func TestUpdateProject_JoinsAndLeavesInitiative(t *testing.T) {
 	}
 	// Each initiative emits an event when a project joins or leaves: Moon two, Mars one.
 	for id, n := range map[op.UUID]int{moon.ID: 2, mars.ID: 1} {
-		if got := w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND aggregate_id = $2 AND payload->'changed' = '["projects"]'`, contract.EventInitiativeUpdated, string(id)); got != n {
+		if got := w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND aggregate_id = $2 AND payload->'changed' = '["projects"]'`, contract.EventInitiativeUpdated.Name, string(id)); got != n {
 			t.Errorf("got %d events of the initiative, want %d", got, n)
 		}
 	}

@@ -74,8 +74,9 @@ type issueChange[In any] struct {
 	// ref returns the key or id of the issue.
 	ref func(in *In) string
 	// apply copies the requested changes to r.
-	apply         func(ctx context.Context, c *executor.Call, in *In, r *issueRow) error
-	action, event string
+	apply  func(ctx context.Context, c *executor.Call, in *In, r *issueRow) error
+	action string
+	event  *op.EventType
 	// countsAsResponse marks operations that are a first response to the issue, unless its
 	// creator runs them.
 	countsAsResponse bool

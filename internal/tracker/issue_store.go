@@ -208,7 +208,7 @@ const deleteIssueSQL = `DELETE FROM projects.issues i WHERE i.tenant_id = @tenan
 
 // recordIssue adds the audit entry and the event of a change. The audit entry contains
 // codes and ids, but no user-generated text.
-func recordIssue(c *executor.Call, r *issueRow, action, event string, changed []string, more map[string]any) {
+func recordIssue(c *executor.Call, r *issueRow, action string, event *op.EventType, changed []string, more map[string]any) {
 	changes := map[string]any{"key": r.key(), "projectId": r.ProjectID}
 	if changed != nil {
 		changes["fields"] = changed

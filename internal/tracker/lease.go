@@ -91,7 +91,7 @@ func (s *Service) resolveLeaseHolder(ctx context.Context, c *executor.Call, in *
 
 // reloadAndRecordTask reads the task again, adds the audit entry and the event of a change
 // of its lease, and returns the task.
-func reloadAndRecordTask(ctx context.Context, c *executor.Call, id op.UUID, action, event string, changed []string, details map[string]any) (*taskRow, error) {
+func reloadAndRecordTask(ctx context.Context, c *executor.Call, id op.UUID, action string, event *op.EventType, changed []string, details map[string]any) (*taskRow, error) {
 	rows, err := loadTasks(ctx, c, []op.UUID{id})
 	if err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func requireLease(ctx context.Context, c *executor.Call, row *taskRow, lease op.
 // returnTask returns a claimed task to the ready set: it clears the assignee and
 // restores the status that the task had before the claim. If the project no longer has
 // that status, it uses another status of the category TODO.
-func returnTask(ctx context.Context, c *executor.Call, row *taskRow, lease *leaseRow, action, event string) (*taskRow, error) {
+func returnTask(ctx context.Context, c *executor.Call, row *taskRow, lease *leaseRow, action string, event *op.EventType) (*taskRow, error) {
 	from := row.Status
 	row.AssigneeID = nil
 	row.setStatus(c, preferredStatus(row.statuses(), lease.FormerStatus, contract.CategoryTodo))

@@ -44,7 +44,7 @@ func (s *Service) Module() module.Module {
 				return 0, err
 			}),
 		},
-		Triggers:    []jobs.Trigger{{Name: "agent runs", Events: []string{contract.EventRunQueued}, Args: queuedRunArgs}},
+		Triggers:    []jobs.Trigger{{Name: "agent runs", Events: []*op.EventType{contract.EventRunQueued}, Args: queuedRunArgs}},
 		Maintenance: []jobs.Housekeeper{{Name: "expired leases", Run: s.ReturnExpiredLeases}},
 		Cron: []module.Cron{{
 			Name: "cron run-scores", Path: "/api/cron/run-scores/process",

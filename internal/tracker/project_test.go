@@ -99,7 +99,7 @@ func TestUpdateProject_ChangesOnlyGivenFields(t *testing.T) {
 		t.Errorf("updated project: got %+v, want COMPLETED, MOON, another organisation, no end date and owner, and the other fields unchanged", got)
 	}
 	w.wantAuditAndEvents(1, "project.updated", contract.EventProjectUpdated, p.ID)
-	if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND payload->'changed' @> '["status","endDate","prefix"]'`, contract.EventProjectUpdated); n != 1 {
+	if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND payload->'changed' @> '["status","endDate","prefix"]'`, contract.EventProjectUpdated.Name); n != 1 {
 		t.Errorf("events with the changed fields: got %d, want 1", n)
 	}
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "status": "COMPLETED"})

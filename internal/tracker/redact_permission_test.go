@@ -104,7 +104,7 @@ func TestReferences_AreRedactedWithoutTheReadPermission(t *testing.T) {
 		}
 	}
 	// Only the response is redacted, not the event.
-	for _, event := range []string{contract.EventCriterionUpdated, contract.EventDeliverableUpdated} {
+	for _, event := range []string{contract.EventCriterionUpdated.Name, contract.EventDeliverableUpdated.Name} {
 		if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND payload->'resource'->>'taskId' = $2`, event, string(task.ID)); n == 0 {
 			t.Errorf("events %s with the task: got none, want some", event)
 		}

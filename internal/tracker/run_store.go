@@ -116,7 +116,7 @@ func updateRunRow(ctx context.Context, c *executor.Call, r *runRow) error {
 
 // recordRun adds the audit entry and the event of a change, without the agent's
 // summary and outcome.
-func recordRun(c *executor.Call, r *runRow, verb, event string) {
+func recordRun(c *executor.Call, r *runRow, verb string, event *op.EventType) {
 	changes := map[string]any{"taskId": r.TaskID, "projectId": r.ProjectID, "agent": r.AgentID, "status": r.Status, "attempts": r.Attempts}
 	if r.Error != nil {
 		changes["error"] = *r.Error

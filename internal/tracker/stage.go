@@ -255,7 +255,7 @@ func (s *Service) deleteStageHandler() executor.Handler[contract.StageIn, op.Non
 	})
 }
 
-func (p *pipeline) recordStage(c *executor.Call, r *stageRow, action, event string, changed []string, changes map[string]any) {
+func (p *pipeline) recordStage(c *executor.Call, r *stageRow, action string, event *op.EventType, changed []string, changes map[string]any) {
 	changes["projectId"] = p.project.ID
 	if changed != nil {
 		changes["fields"] = changed

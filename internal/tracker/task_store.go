@@ -329,7 +329,7 @@ func detachChildren(ctx context.Context, c *executor.Call, ids []op.UUID) error 
 
 // recordTask adds the audit entry and the event of a change. The audit entry contains
 // codes and ids, but no user-generated text.
-func recordTask(c *executor.Call, r *taskRow, action, event string, changed []string, details map[string]any) {
+func recordTask(c *executor.Call, r *taskRow, action string, event *op.EventType, changed []string, details map[string]any) {
 	changes := map[string]any{"key": r.key(), "projectId": r.ProjectID}
 	if changed != nil {
 		changes["fields"] = changed

@@ -121,7 +121,7 @@ const deleteTimeEntrySQL = `DELETE FROM projects.time_entries e WHERE e.tenant_i
 
 // recordTimeEntry adds the audit entry and the event of a change. Only the event
 // contains the note.
-func recordTimeEntry(c *executor.Call, r *timeEntryRow, action, event string, changed []string) {
+func recordTimeEntry(c *executor.Call, r *timeEntryRow, action string, event *op.EventType, changed []string) {
 	changes := map[string]any{
 		"projectId": r.ProjectID, "userId": r.UserID, "minutes": r.Minutes, "date": r.SpentOn, "billable": r.Billable,
 	}

@@ -395,13 +395,13 @@ func merge(in fields, more ...fields) fields {
 
 // countAuditAndEvents returns the number of audit entries and of events of one type about a
 // resource.
-func (w *world) countAuditAndEvents(action, event string, id op.UUID) (int, int) {
+func (w *world) countAuditAndEvents(action string, event *op.EventType, id op.UUID) (int, int) {
 	w.t.Helper()
 	return w.count(`SELECT count(*) FROM audit.entries WHERE action = $1 AND resource_id = $2`, action, string(id)),
-		w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND aggregate_id = $2`, event, string(id))
+		w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND aggregate_id = $2`, event.Name, string(id))
 }
 
-func (w *world) wantAuditAndEvents(times int, action, event string, id op.UUID) {
+func (w *world) wantAuditAndEvents(times int, action string, event *op.EventType, id op.UUID) {
 	w.t.Helper()
 	if entries, events := w.countAuditAndEvents(action, event, id); entries != times || events != times {
 		w.t.Errorf("%s: got %d audit entries and %d events, want %d of each", action, entries, events, times)

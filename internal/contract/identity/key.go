@@ -6,14 +6,17 @@ import (
 	"parapet/internal/op"
 )
 
-// Audit actions and event types of API keys. The entries name the acting
+// Audit actions of API keys. The entries name the acting
 // administrator and the owner by id.
 const (
 	ActionKeyIssued  = "api_key.issued"
 	ActionKeyRevoked = "api_key.revoked"
+)
 
-	EventKeyIssued  = "directory.user.key_issued"
-	EventKeyRevoked = "directory.user.key_revoked"
+// Event types of API keys.
+var (
+	EventKeyIssued  = op.DeclareEvent[Key](Contract, "directory.user.key_issued", "An API key was issued. The payload does not contain the token.")
+	EventKeyRevoked = op.DeclareEvent[Key](Contract, "directory.user.key_revoked", "An API key was revoked.")
 )
 
 // Key is the record of an API key. It never contains the token.

@@ -6,13 +6,16 @@ import (
 	"parapet/internal/op"
 )
 
-// Audit actions and event types of memberships.
+// Audit actions of memberships.
 const (
 	ActionMembershipCreated = "membership.created"
 	ActionMembershipUpdated = "membership.updated"
+)
 
-	EventMembershipCreated = "directory.membership.created"
-	EventMembershipUpdated = "directory.membership.updated"
+// Event types of memberships.
+var (
+	EventMembershipCreated = op.DeclareEvent[Membership](Contract, "directory.membership.created", "A user became a member of a tenant.")
+	EventMembershipUpdated = op.DeclareEvent[Membership](Contract, "directory.membership.updated", "The status, clearance or organisation of a membership changed.")
 )
 
 // Values of Membership.Status.

@@ -6,13 +6,16 @@ import (
 	"parapet/internal/op"
 )
 
-// Audit actions and event types of organisations.
+// Audit actions of organisations.
 const (
 	ActionOrganisationCreated = "organisation.created"
 	ActionOrganisationUpdated = "organisation.updated"
+)
 
-	EventOrganisationCreated = "directory.organisation.created"
-	EventOrganisationUpdated = "directory.organisation.updated"
+// Event types of organisations.
+var (
+	EventOrganisationCreated = op.DeclareEvent[Organisation](Contract, "directory.organisation.created", "An organisation was created.")
+	EventOrganisationUpdated = op.DeclareEvent[Organisation](Contract, "directory.organisation.updated", "An organisation changed.")
 )
 
 // Organisation is a company that takes part in a tenant.

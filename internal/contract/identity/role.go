@@ -6,7 +6,7 @@ import (
 	"parapet/internal/op"
 )
 
-// Audit actions and event types of roles, their grants and their assignments.
+// Audit actions of roles, their grants and their assignments.
 const (
 	ActionRoleCreated       = "role.created"
 	ActionRoleUpdated       = "role.updated"
@@ -15,12 +15,15 @@ const (
 	ActionPermissionRevoked = "role.permission_revoked"
 	ActionRoleAssigned      = "role.assigned"
 	ActionRoleUnassigned    = "role.unassigned"
+)
 
-	EventRoleCreated    = "directory.role.created"
-	EventRoleUpdated    = "directory.role.updated"
-	EventRoleDeleted    = "directory.role.deleted"
-	EventRoleAssigned   = "directory.role.assigned"
-	EventRoleUnassigned = "directory.role.unassigned"
+// Event types of roles.
+var (
+	EventRoleCreated    = op.DeclareEvent[Role](Contract, "directory.role.created", "A role was created.")
+	EventRoleUpdated    = op.DeclareEvent[Role](Contract, "directory.role.updated", "The name, description or permissions of a role changed.")
+	EventRoleDeleted    = op.DeclareEvent[Role](Contract, "directory.role.deleted", "A role was deleted.")
+	EventRoleAssigned   = op.DeclareEvent[RoleAssignment](Contract, "directory.role.assigned", "A role was assigned to a user.")
+	EventRoleUnassigned = op.DeclareEvent[RoleAssignment](Contract, "directory.role.unassigned", "A role was unassigned from a user.")
 )
 
 // Values of Role.Kind. A GLOBAL role can be assigned to service principals only.

@@ -6,7 +6,7 @@ import (
 	"parapet/internal/op"
 )
 
-// Audit actions and event types of sessions, passwords and addresses.
+// Audit actions of sessions, passwords and addresses.
 const (
 	ActionSessionCreated  = "session.created"
 	ActionSessionRefused  = "session.refused"
@@ -16,13 +16,13 @@ const (
 	ActionResetRefused    = "user.password_reset_refused"
 	ActionPasswordReset   = "user.password_reset"
 	ActionAddressChanged  = "user.address_changed"
+)
 
-	EventPasswordChanged = "directory.user.password_changed"
-	// EventResetStarted requests that a link is sent. Its aggregate is the password reset.
-	EventResetStarted = "directory.password_reset.started"
-	// EventResetRequested is emitted when somebody without a session requests reset links
-	// for an e-mail address. It belongs to no tenant. Its payload is a ResetRequest.
-	EventResetRequested = "directory.password_reset.requested"
+// Event types of sessions.
+var (
+	EventPasswordChanged = op.DeclareEvent[ChangedPassword](Contract, "directory.user.password_changed", "The password of a user changed.")
+	EventResetStarted    = op.DeclareEvent[StartedReset](Contract, "directory.password_reset.started", "A password reset was started. A job then sends the link.")
+	EventResetRequested  = op.DeclareEvent[ResetRequest](Contract, "directory.password_reset.requested", "Somebody without a session requested reset links for an address. The event belongs to no tenant.")
 )
 
 // LoginIn is the input of Login.
@@ -132,6 +132,17 @@ var ResetPassword = op.Declare[ResetPasswordIn, op.None](Contract, op.Spec{
 	Description: "A token works once and expires after 30 minutes. Revokes every session of the account, in every tenant. An unknown, a used and an expired token " +
 		"return the same error. Attempts are limited per client.",
 })
+
+// ChangedPassword is the payload of EventPasswordChanged.
+type ChangedPassword struct {
+	ID op.UUID `json:"id" doc:"The user whose password changed."`
+}
+
+// StartedReset is the payload of EventResetStarted.
+type StartedReset struct {
+	ID     op.UUID `json:"id" doc:"The reset's id."`
+	UserID op.UUID `json:"userId" doc:"The user whose password can be reset."`
+}
 
 // ResetRequest is the payload of EventResetRequested.
 type ResetRequest struct {

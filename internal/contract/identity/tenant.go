@@ -6,17 +6,20 @@ import (
 	"parapet/internal/op"
 )
 
-// Audit actions and event types of tenants.
+// Audit actions of tenants.
 const (
 	ActionTenantCreated  = "tenant.created"
 	ActionTenantUpdated  = "tenant.updated"
 	ActionTenantDisabled = "tenant.disabled"
 	ActionTenantEnabled  = "tenant.enabled"
+)
 
-	EventTenantCreated  = "directory.tenant.created"
-	EventTenantUpdated  = "directory.tenant.updated"
-	EventTenantDisabled = "directory.tenant.disabled"
-	EventTenantEnabled  = "directory.tenant.enabled"
+// Event types of tenants.
+var (
+	EventTenantCreated  = op.DeclareEvent[Tenant](Contract, "directory.tenant.created", "A tenant was created.")
+	EventTenantUpdated  = op.DeclareEvent[Tenant](Contract, "directory.tenant.updated", "The name or settings of a tenant changed.")
+	EventTenantDisabled = op.DeclareEvent[Tenant](Contract, "directory.tenant.disabled", "A tenant was disabled: all its credentials are rejected.")
+	EventTenantEnabled  = op.DeclareEvent[Tenant](Contract, "directory.tenant.enabled", "A disabled tenant was enabled again.")
 )
 
 // Values of Tenant.Type.

@@ -6,7 +6,7 @@ import (
 	"parapet/internal/op"
 )
 
-// Audit actions and event types of users.
+// Audit actions of users.
 const (
 	ActionUserCreated          = "user.created"
 	ActionUserUpdated          = "user.updated"
@@ -14,12 +14,15 @@ const (
 	ActionUserSuspended        = "user.suspended"
 	ActionUserActivated        = "user.activated"
 	ActionUserDeleted          = "user.deleted"
+)
 
-	EventUserCreated   = "directory.user.created"
-	EventUserUpdated   = "directory.user.updated"
-	EventUserSuspended = "directory.user.suspended"
-	EventUserActivated = "directory.user.activated"
-	EventUserDeleted   = "directory.user.deleted"
+// Event types of users.
+var (
+	EventUserCreated   = op.DeclareEvent[User](Contract, "directory.user.created", "A user was created.")
+	EventUserUpdated   = op.DeclareEvent[User](Contract, "directory.user.updated", "The name, address or clearance of a user changed.")
+	EventUserSuspended = op.DeclareEvent[User](Contract, "directory.user.suspended", "A user was suspended: their sessions ended and they cannot log in.")
+	EventUserActivated = op.DeclareEvent[User](Contract, "directory.user.activated", "A suspended user was activated again.")
+	EventUserDeleted   = op.DeclareEvent[User](Contract, "directory.user.deleted", "A user was deleted.")
 )
 
 // Values of User.PrincipalKind.

@@ -7,10 +7,10 @@ import (
 )
 
 // The events of comments. The payload is the Comment.
-const (
-	EventCommentCreated = "projects.comment.created"
-	EventCommentUpdated = "projects.comment.updated"
-	EventCommentDeleted = "projects.comment.deleted"
+var (
+	EventCommentCreated = op.DeclareEvent[Comment](Contract, "projects.comment.created", "A user commented on a task or an issue.")
+	EventCommentUpdated = op.DeclareEvent[Comment](Contract, "projects.comment.updated", "The text of a comment changed.")
+	EventCommentDeleted = op.DeclareEvent[Comment](Contract, "projects.comment.deleted", "A comment was deleted.")
 )
 
 // Comment is a comment on a task or an issue.

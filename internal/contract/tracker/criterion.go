@@ -7,10 +7,10 @@ import (
 )
 
 // The events of criteria. The payload is the Criterion.
-const (
-	EventCriterionCreated = "projects.criterion.created"
-	EventCriterionUpdated = "projects.criterion.updated"
-	EventCriterionDeleted = "projects.criterion.deleted"
+var (
+	EventCriterionCreated = op.DeclareEvent[Criterion](Contract, "projects.criterion.created", "An acceptance criterion was created.")
+	EventCriterionUpdated = op.DeclareEvent[Criterion](Contract, "projects.criterion.updated", "An acceptance criterion changed.")
+	EventCriterionDeleted = op.DeclareEvent[Criterion](Contract, "projects.criterion.deleted", "An acceptance criterion was deleted.")
 )
 
 // Criterion is an acceptance criterion of a deliverable or of a task.

@@ -17,10 +17,10 @@ const (
 
 // The events of custom fields. The payload is the CustomField. A change of a
 // task's values is reported by EventTaskUpdated instead.
-const (
-	EventCustomFieldCreated = "projects.custom_field.created"
-	EventCustomFieldUpdated = "projects.custom_field.updated"
-	EventCustomFieldDeleted = "projects.custom_field.deleted"
+var (
+	EventCustomFieldCreated = op.DeclareEvent[CustomField](Contract, "projects.custom_field.created", "A custom field was created.")
+	EventCustomFieldUpdated = op.DeclareEvent[CustomField](Contract, "projects.custom_field.updated", "A custom field changed. A change of its value in a task is projects.task.updated.")
+	EventCustomFieldDeleted = op.DeclareEvent[CustomField](Contract, "projects.custom_field.deleted", "A custom field was deleted with its values.")
 )
 
 // CustomField is a field that a project defines for its tasks.

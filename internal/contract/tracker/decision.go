@@ -14,10 +14,10 @@ const (
 )
 
 // The events about decision requests. The payload is DecisionRequest.
-const (
-	EventDecisionRaised    = "projects.decision_request.raised"
-	EventDecisionAnswered  = "projects.decision_request.answered"
-	EventDecisionCancelled = "projects.decision_request.cancelled"
+var (
+	EventDecisionRaised    = op.DeclareEvent[DecisionRequest](Contract, "projects.decision_request.raised", "A decision request was raised for a task.")
+	EventDecisionAnswered  = op.DeclareEvent[DecisionRequest](Contract, "projects.decision_request.answered", "A decision request was answered.")
+	EventDecisionCancelled = op.DeclareEvent[DecisionRequest](Contract, "projects.decision_request.cancelled", "A decision request was cancelled.")
 )
 
 // DecisionRequest is a question about a task that needs an answer from a person.

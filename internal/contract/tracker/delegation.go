@@ -23,9 +23,9 @@ const (
 )
 
 // The events of delegations. The payload is a Delegation.
-const (
-	EventDelegationCreated = "projects.delegation.created"
-	EventDelegationRevoked = "projects.delegation.revoked"
+var (
+	EventDelegationCreated = op.DeclareEvent[Delegation](Contract, "projects.delegation.created", "A user delegated permissions to another user.")
+	EventDelegationRevoked = op.DeclareEvent[Delegation](Contract, "projects.delegation.revoked", "A delegation was revoked.")
 )
 
 // Delegation lets one user act on behalf of another.

@@ -17,11 +17,11 @@ const (
 )
 
 // The events of deliverables. The payload is the Deliverable.
-const (
-	EventDeliverableCreated       = "projects.deliverable.created"
-	EventDeliverableUpdated       = "projects.deliverable.updated"
-	EventDeliverableDeleted       = "projects.deliverable.deleted"
-	EventDeliverableStatusChanged = "projects.deliverable.status_changed"
+var (
+	EventDeliverableCreated       = op.DeclareEvent[Deliverable](Contract, "projects.deliverable.created", "A deliverable was created.")
+	EventDeliverableUpdated       = op.DeclareEvent[Deliverable](Contract, "projects.deliverable.updated", "A deliverable changed.")
+	EventDeliverableDeleted       = op.DeclareEvent[Deliverable](Contract, "projects.deliverable.deleted", "A deliverable was deleted.")
+	EventDeliverableStatusChanged = op.DeclareEvent[Deliverable](Contract, "projects.deliverable.status_changed", "The status of a deliverable changed.")
 )
 
 // DeliverableSummary is a deliverable without description, review reason and

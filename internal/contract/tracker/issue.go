@@ -32,15 +32,15 @@ const (
 )
 
 // The events of issues. The payload is the Issue.
-const (
-	EventIssueCreated      = "projects.issue.created"
-	EventIssueUpdated      = "projects.issue.updated"
-	EventIssueAssigned     = "projects.issue.assigned"
-	EventIssueEscalated    = "projects.issue.escalated"
-	EventIssueTransitioned = "projects.issue.transitioned"
-	EventIssueResolved     = "projects.issue.resolved"
-	EventIssuePromoted     = "projects.issue.promoted"
-	EventIssueDeleted      = "projects.issue.deleted"
+var (
+	EventIssueCreated      = op.DeclareEvent[Issue](Contract, "projects.issue.created", "An issue was created.")
+	EventIssueUpdated      = op.DeclareEvent[Issue](Contract, "projects.issue.updated", "An issue changed.")
+	EventIssueAssigned     = op.DeclareEvent[Issue](Contract, "projects.issue.assigned", "An issue was assigned or unassigned.")
+	EventIssueEscalated    = op.DeclareEvent[Issue](Contract, "projects.issue.escalated", "An issue was escalated.")
+	EventIssueTransitioned = op.DeclareEvent[Issue](Contract, "projects.issue.transitioned", "The status of an issue changed.")
+	EventIssueResolved     = op.DeclareEvent[Issue](Contract, "projects.issue.resolved", "An issue was resolved.")
+	EventIssuePromoted     = op.DeclareEvent[Issue](Contract, "projects.issue.promoted", "An issue became a task.")
+	EventIssueDeleted      = op.DeclareEvent[Issue](Contract, "projects.issue.deleted", "An issue was deleted.")
 )
 
 // IssueSummary is an issue without its description, as in lists.

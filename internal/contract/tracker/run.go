@@ -16,13 +16,13 @@ const (
 )
 
 // The events about agent runs. The payload is AgentRunSummary.
-const (
-	EventRunQueued    = "projects.agent_run.queued"
-	EventRunStarted   = "projects.agent_run.started"
-	EventRunRetried   = "projects.agent_run.requeued"
-	EventRunFinished  = "projects.agent_run.finished"
-	EventRunCancelled = "projects.agent_run.cancelled"
-	EventRunScored    = "projects.agent_run.scored"
+var (
+	EventRunQueued    = op.DeclareEvent[AgentRunSummary](Contract, "projects.agent_run.queued", "A task was assigned to an agent, so a run was queued.")
+	EventRunStarted   = op.DeclareEvent[AgentRunSummary](Contract, "projects.agent_run.started", "An attempt at an agent run started.")
+	EventRunRetried   = op.DeclareEvent[AgentRunSummary](Contract, "projects.agent_run.requeued", "An attempt at an agent run failed, and the run was queued again.")
+	EventRunFinished  = op.DeclareEvent[AgentRunSummary](Contract, "projects.agent_run.finished", "An agent run succeeded or failed.")
+	EventRunCancelled = op.DeclareEvent[AgentRunSummary](Contract, "projects.agent_run.cancelled", "An agent run was cancelled.")
+	EventRunScored    = op.DeclareEvent[AgentRunSummary](Contract, "projects.agent_run.scored", "A finished agent run was scored.")
 )
 
 // AgentRunSummary is an agent run without its outcome, as in lists.

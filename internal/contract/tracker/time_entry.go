@@ -7,10 +7,10 @@ import (
 )
 
 // The events of time entries. The payload is the TimeEntry.
-const (
-	EventTimeEntryCreated = "projects.time_entry.created"
-	EventTimeEntryUpdated = "projects.time_entry.updated"
-	EventTimeEntryDeleted = "projects.time_entry.deleted"
+var (
+	EventTimeEntryCreated = op.DeclareEvent[TimeEntry](Contract, "projects.time_entry.created", "A time entry was created.")
+	EventTimeEntryUpdated = op.DeclareEvent[TimeEntry](Contract, "projects.time_entry.updated", "A time entry changed.")
+	EventTimeEntryDeleted = op.DeclareEvent[TimeEntry](Contract, "projects.time_entry.deleted", "A time entry was deleted.")
 )
 
 // TimeEntry records time that a user spent on a project, optionally on one of its

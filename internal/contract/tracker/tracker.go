@@ -73,38 +73,34 @@ const (
 
 // The events that the module emits. The payload is the resource: Project, Task,
 // Initiative, Stage or Gate.
-const (
-	EventProjectCreated = "projects.project.created"
-	EventProjectUpdated = "projects.project.updated"
-	EventProjectDeleted = "projects.project.deleted"
-	EventTaskCreated    = "projects.task.created"
-	EventTaskUpdated    = "projects.task.updated"
-	EventTaskDeleted    = "projects.task.deleted"
+var (
+	EventProjectCreated = op.DeclareEvent[Project](Contract, "projects.project.created", "A project was created.")
+	EventProjectUpdated = op.DeclareEvent[Project](Contract, "projects.project.updated", "A project changed.")
+	EventProjectDeleted = op.DeclareEvent[Project](Contract, "projects.project.deleted", "A project was deleted with its records.")
+	EventTaskCreated    = op.DeclareEvent[Task](Contract, "projects.task.created", "A task was created.")
+	EventTaskUpdated    = op.DeclareEvent[Task](Contract, "projects.task.updated", "A task changed.")
+	EventTaskDeleted    = op.DeclareEvent[Task](Contract, "projects.task.deleted", "A task was deleted.")
 
-	EventTaskClaimed           = "projects.task.claimed"
-	EventTaskClaimRenewed      = "projects.task.claim_renewed"
-	EventTaskClaimReleased     = "projects.task.claim_released"
-	EventTaskClaimLapsed       = "projects.task.claim_lapsed"
-	EventTaskDependencyAdded   = "projects.task.dependency_added"
-	EventTaskDependencyRemoved = "projects.task.dependency_removed"
-	EventInitiativeCreated     = "projects.initiative.created"
-	// EventInitiativeUpdated is also emitted when a project is added to or removed
-	// from the initiative; the changed field is then "projects".
-	EventInitiativeUpdated         = "projects.initiative.updated"
-	EventInitiativeDeleted         = "projects.initiative.deleted"
-	EventInitiativeProgressUpdated = "projects.initiative.progress_updated"
-	// EventProgrammeProgressUpdated is the legacy name of
-	// EventInitiativeProgressUpdated. Both are emitted until consumers have migrated.
-	EventProgrammeProgressUpdated = "projects.programme.progress_updated"
+	EventTaskClaimed               = op.DeclareEvent[Task](Contract, "projects.task.claimed", "A user claimed a ready task.")
+	EventTaskClaimRenewed          = op.DeclareEvent[Task](Contract, "projects.task.claim_renewed", "The lease of a claimed task was renewed.")
+	EventTaskClaimReleased         = op.DeclareEvent[Task](Contract, "projects.task.claim_released", "A claimed task was released before its lease ended.")
+	EventTaskClaimLapsed           = op.DeclareEvent[Task](Contract, "projects.task.claim_lapsed", "The lease of a claimed task ended, and the task is ready again.")
+	EventTaskDependencyAdded       = op.DeclareEvent[Task](Contract, "projects.task.dependency_added", "A task now depends on another task.")
+	EventTaskDependencyRemoved     = op.DeclareEvent[Task](Contract, "projects.task.dependency_removed", "A task no longer depends on another task.")
+	EventInitiativeCreated         = op.DeclareEvent[Initiative](Contract, "projects.initiative.created", "An initiative was created.")
+	EventInitiativeUpdated         = op.DeclareEvent[Initiative](Contract, "projects.initiative.updated", "An initiative changed, or a project was added to it or removed. The changed field is then projects.")
+	EventInitiativeDeleted         = op.DeclareEvent[Initiative](Contract, "projects.initiative.deleted", "An initiative was deleted.")
+	EventInitiativeProgressUpdated = op.DeclareEvent[Initiative](Contract, "projects.initiative.progress_updated", "The progress of an initiative changed.")
+	EventProgrammeProgressUpdated  = op.DeclareEvent[Initiative](Contract, "projects.programme.progress_updated", "The legacy name of projects.initiative.progress_updated. Both are emitted until consumers have migrated.")
 
-	EventStageCreated    = "projects.stage.created"
-	EventStageUpdated    = "projects.stage.updated"
-	EventStageProgressed = "projects.stage.progressed"
-	EventStageDeleted    = "projects.stage.deleted"
-	EventGateCreated     = "projects.gate.created"
-	EventGateUpdated     = "projects.gate.updated"
-	EventGateReviewed    = "projects.gate.reviewed"
-	EventGateDeleted     = "projects.gate.deleted"
+	EventStageCreated    = op.DeclareEvent[Stage](Contract, "projects.stage.created", "A stage was created.")
+	EventStageUpdated    = op.DeclareEvent[Stage](Contract, "projects.stage.updated", "A stage changed.")
+	EventStageProgressed = op.DeclareEvent[Stage](Contract, "projects.stage.progressed", "A stage was started or completed.")
+	EventStageDeleted    = op.DeclareEvent[Stage](Contract, "projects.stage.deleted", "A stage was deleted.")
+	EventGateCreated     = op.DeclareEvent[Gate](Contract, "projects.gate.created", "A gate was created.")
+	EventGateUpdated     = op.DeclareEvent[Gate](Contract, "projects.gate.updated", "A gate changed.")
+	EventGateReviewed    = op.DeclareEvent[Gate](Contract, "projects.gate.reviewed", "A gate was reviewed.")
+	EventGateDeleted     = op.DeclareEvent[Gate](Contract, "projects.gate.deleted", "A gate was deleted.")
 )
 
 // CascadeRule is the sentence about cascading deletes in the descriptions of
