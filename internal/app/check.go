@@ -16,11 +16,11 @@ import (
 // ServingRoles returns the login roles that every process uses. A process runs the background
 // work of all modules, also of those that it does not serve.
 func ServingRoles() []string {
-	roles := []string{postgres.RoleAuth, postgres.RoleJobs}
+	roles := []string{postgres.RoleAuth}
 	for _, spec := range moduleSpecs() {
 		roles = append(roles, spec.role)
 	}
-	return roles
+	return append(roles, postgres.RoleJobs)
 }
 
 // CheckStart returns the settings that ptd serve needs besides those that ReadSettings checks. It
