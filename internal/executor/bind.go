@@ -10,24 +10,30 @@ import (
 	"parapet/internal/postgres"
 )
 
-// Handler implements an operation on one resource. Load reads the resource and returns
-// its attributes for the policies; for a create operation it returns the attributes of
-// the new record. Do runs only if the policies allow the operation.
-type Handler[In, Out, R any] struct {
-	Load func(ctx context.Context, c *Call, in *In) (R, authz.Resource, error)
-	Do   func(ctx context.Context, c *Call, in *In, resource R) (*Out, error)
-	// Returned loads the record in the response when it is not the one that Load loads:
-	// the record that a create operation has created, or the task that acquire-task has
-	// found. A response stored for an idempotency key is returned again only if the
-	// operation's permission is still allowed for this record. Nil if Load loads it.
-	Returned func(ctx context.Context, c *Call, out *Out) (authz.Resource, error)
+// Handle binds an operation on one resource. load reads the resource and returns its
+// attributes for the policies; for a create operation it returns the attributes of the new
+// record. do runs only if the policies allow the operation.
+func Handle[In, Out, R any](m *Module, o op.Op[In, Out], load Load[In, R], do Do[In, Out, R]) op.Bound {
+	return HandleReturning(m, o, load, do, nil)
 }
 
-// Handle binds an operation on one resource.
-func Handle[In, Out, R any](m *Module, o op.Op[In, Out], h Handler[In, Out, R]) op.Bound {
+// Load reads the resource of an operation and its attributes for the policies.
+type Load[In, R any] func(ctx context.Context, c *Call, in *In) (R, authz.Resource, error)
+
+// Do carries out an operation on the resource that Load has read.
+type Do[In, Out, R any] func(ctx context.Context, c *Call, in *In, resource R) (*Out, error)
+
+// Returned loads the record in a response.
+type Returned[Out any] func(ctx context.Context, c *Call, out *Out) (authz.Resource, error)
+
+// HandleReturning is like Handle for an operation whose response contains another record than
+// the one that load reads: the record that a create operation has created, or the task that
+// acquire-task has found. A response stored for an idempotency key is returned again only if
+// the operation's permission is still allowed for the record that returned loads.
+func HandleReturning[In, Out, R any](m *Module, o op.Op[In, Out], load Load[In, R], do Do[In, Out, R], returned Returned[Out]) op.Bound {
 	m.requireAccess(o.Operation, op.Permitted)
-	do := func(ctx context.Context, c *Call, in *In) (*Out, error) {
-		r, resource, err := h.Load(ctx, c, in)
+	decideAndDo := func(ctx context.Context, c *Call, in *In) (*Out, error) {
+		r, resource, err := load(ctx, c, in)
 		if err != nil {
 			return nil, err
 		}
@@ -38,21 +44,25 @@ func Handle[In, Out, R any](m *Module, o op.Op[In, Out], h Handler[In, Out, R]) 
 			return nil, errExplained
 		}
 		c.decidedResource = &resource
-		return h.Do(ctx, c, in, r)
+		return do(ctx, c, in, r)
 	}
 	if !o.Effect.Changes() {
-		return bindExplainable(m, o, (*Call).requirePermission, do)
+		return bindExplainable(m, o, (*Call).requirePermission, decideAndDo)
 	}
 	return bindExplainable(m, o, (*Call).requirePermission, func(ctx context.Context, c *Call, in *In) (*Out, error) {
-		return runIdempotent(ctx, c, in, do, h.reauthorize)
+		return runIdempotent(ctx, c, in, decideAndDo, func(ctx context.Context, c *Call, in *In, out *Out, previous *authz.Resource) error {
+			return reauthorize(ctx, c, in, out, previous, load, returned)
+		})
 	})
 }
 
 // reauthorize decides whether a stored response may be returned again. It checks the
 // operation's permission for the request's record in its current state and for the
 // record in the response. previous is the resource of the original decision.
-func (h *Handler[In, Out, R]) reauthorize(ctx context.Context, c *Call, in *In, out *Out, previous *authz.Resource) error {
-	_, resource, err := h.Load(ctx, c, in)
+func reauthorize[In, Out, R any](
+	ctx context.Context, c *Call, in *In, out *Out, previous *authz.Resource, load Load[In, R], returned Returned[Out],
+) error {
+	_, resource, err := load(ctx, c, in)
 	if err != nil {
 		if previous == nil || !wasCompleted[Out](err) {
 			return err
@@ -62,10 +72,10 @@ func (h *Handler[In, Out, R]) reauthorize(ctx context.Context, c *Call, in *In, 
 	if err := c.Decide(ctx, c.operation.Permission, resource); err != nil {
 		return err
 	}
-	if h.Returned == nil {
+	if returned == nil {
 		return nil
 	}
-	if resource, err = h.Returned(ctx, c, out); err != nil {
+	if resource, err = returned(ctx, c, out); err != nil {
 		return err
 	}
 	return c.Decide(ctx, c.operation.Permission, resource)

@@ -29,19 +29,16 @@ func (h *fixture) withLink(link *pgtest.Link) *fixture {
 
 // recordingOperation returns a change operation that records n audit entries and n events.
 func (h *fixture) recordingOperation(n int) op.Bound {
-	return executor.Handle(h.module, changeRecord(), executor.Handler[thingIn, thingOut, string]{
-		Load: func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
-			return in.Name, h.resource(in), nil
-		},
-		Do: func(_ context.Context, c *executor.Call, in *thingIn, name string) (*thingOut, error) {
-			for range n {
-				c.Record(executor.Change{
-					Action: "thing.changed", Type: "thing", ID: op.UUID(name), Critical: n == 3,
-					Event: thingChanged, EventAbout: h.user, Payload: in,
-				})
-			}
-			return &thingOut{Name: name}, nil
-		},
+	return executor.Handle(h.module, changeRecord(), func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
+		return in.Name, h.resource(in), nil
+	}, func(_ context.Context, c *executor.Call, in *thingIn, name string) (*thingOut, error) {
+		for range n {
+			c.Record(executor.Change{
+				Action: "thing.changed", Type: "thing", ID: op.UUID(name), Critical: n == 3,
+				Event: thingChanged, EventAbout: h.user, Payload: in,
+			})
+		}
+		return &thingOut{Name: name}, nil
 	})
 }
 
@@ -98,22 +95,19 @@ func TestExecutor_WhenPausedInTransaction_ServerEndsTransaction(t *testing.T) {
 		t.Fatalf("idle_in_transaction_session_timeout: got %q, %v, want %s", timeout, err, postgres.IdleTimeout)
 	}
 	wake, began := make(chan struct{}), make(chan int, 1)
-	b := executor.Handle(h.module, changeRecord(), executor.Handler[thingIn, thingOut, string]{
-		Load: func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
-			return in.Name, h.resource(in), nil
-		},
-		Do: func(ctx context.Context, c *executor.Call, _ *thingIn, _ string) (*thingOut, error) {
-			var pid int
-			// Shorten the server's timeout so that the test is fast.
-			err := c.Tx.QueryRow(ctx, `SELECT pg_backend_pid() FROM set_config('idle_in_transaction_session_timeout', '1ms', true)`).Scan(&pid)
-			if err != nil {
-				return nil, err
-			}
-			began <- pid
-			<-wake
-			c.Record(executor.Change{Action: "thing.changed", Type: "thing", ID: "paused"})
-			return &thingOut{}, nil
-		},
+	b := executor.Handle(h.module, changeRecord(), func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
+		return in.Name, h.resource(in), nil
+	}, func(ctx context.Context, c *executor.Call, _ *thingIn, _ string) (*thingOut, error) {
+		var pid int
+		// Shorten the server's timeout so that the test is fast.
+		err := c.Tx.QueryRow(ctx, `SELECT pg_backend_pid() FROM set_config('idle_in_transaction_session_timeout', '1ms', true)`).Scan(&pid)
+		if err != nil {
+			return nil, err
+		}
+		began <- pid
+		<-wake
+		c.Record(executor.Change{Action: "thing.changed", Type: "thing", ID: "paused"})
+		return &thingOut{}, nil
 	})
 	ended := make(chan error, 1)
 	caller := h.callerContext("")

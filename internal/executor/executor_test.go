@@ -169,21 +169,18 @@ func (h *fixture) resource(in *thingIn) authz.Resource {
 }
 
 func (h *fixture) changeOperation() op.Bound {
-	return executor.Handle(h.module, changeRecord(), executor.Handler[thingIn, thingOut, string]{
-		Load: func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
-			return in.Name, h.resource(in), nil
-		},
-		Do: func(_ context.Context, c *executor.Call, in *thingIn, name string) (*thingOut, error) {
-			run := h.runs.Add(1)
-			c.Record(executor.Change{
-				Action: "thing.changed", Type: "thing", ID: op.UUID(name), Critical: in.Name == "critical",
-				Event: thingChanged, EventAbout: h.user, Payload: in,
-			})
-			if in.Name == "fails" {
-				return nil, fault.Conflict("It fails after it has written.")
-			}
-			return &thingOut{name, run}, nil
-		},
+	return executor.Handle(h.module, changeRecord(), func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
+		return in.Name, h.resource(in), nil
+	}, func(_ context.Context, c *executor.Call, in *thingIn, name string) (*thingOut, error) {
+		run := h.runs.Add(1)
+		c.Record(executor.Change{
+			Action: "thing.changed", Type: "thing", ID: op.UUID(name), Critical: in.Name == "critical",
+			Event: thingChanged, EventAbout: h.user, Payload: in,
+		})
+		if in.Name == "fails" {
+			return nil, fault.Conflict("It fails after it has written.")
+		}
+		return &thingOut{name, run}, nil
 	})
 }
 
@@ -308,18 +305,15 @@ func TestExecutor_RetriesAfterDeadlock(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	var tries atomic.Int64
-	b := executor.Handle(h.module, changeRecord(), executor.Handler[thingIn, thingOut, string]{
-		Load: func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
-			return in.Name, h.resource(in), nil
-		},
-		Do: func(ctx context.Context, c *executor.Call, in *thingIn, name string) (*thingOut, error) {
-			c.Record(executor.Change{Action: "thing.changed", Type: "thing", ID: op.UUID(name)})
-			if tries.Add(1) < 3 {
-				_, err := c.DB.Exec(ctx, `DO $$ BEGIN RAISE EXCEPTION 'deadlock' USING ERRCODE = '40P01'; END $$`)
-				return nil, postgres.MapError(err)
-			}
-			return &thingOut{Name: name}, nil
-		},
+	b := executor.Handle(h.module, changeRecord(), func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
+		return in.Name, h.resource(in), nil
+	}, func(ctx context.Context, c *executor.Call, in *thingIn, name string) (*thingOut, error) {
+		c.Record(executor.Change{Action: "thing.changed", Type: "thing", ID: op.UUID(name)})
+		if tries.Add(1) < 3 {
+			_, err := c.DB.Exec(ctx, `DO $$ BEGIN RAISE EXCEPTION 'deadlock' USING ERRCODE = '40P01'; END $$`)
+			return nil, postgres.MapError(err)
+		}
+		return &thingOut{Name: name}, nil
 	})
 	if _, err := b.Call(h.callerContext(""), &thingIn{"plain"}); err != nil || tries.Load() != 3 || h.count(entriesSQL) != 1 {
 		t.Fatalf("got %v after %d tries with %d audit entries, want success after 3 tries with 1", err, tries.Load(), h.count(entriesSQL))

@@ -83,19 +83,15 @@ func TestIdempotencyKey_ReauthorizesStoredResponse(t *testing.T) {
 	record := authz.Resource{Type: "thing", Tenant: string(h.tenant), Project: string(uid.New()), Classification: "INTERNAL"}
 	var loadFails, returnedFails error
 	returned := record
-	b := executor.Handle(h.module, changeRecord(), executor.Handler[thingIn, thingOut, string]{
-		Load: func(context.Context, *executor.Call, *thingIn) (string, authz.Resource, error) {
-			return "x", record, loadFails
-		},
-		Do: func(context.Context, *executor.Call, *thingIn, string) (*thingOut, error) {
-			return &thingOut{Name: "x", Run: h.runs.Add(1)}, nil
-		},
-		Returned: func(_ context.Context, _ *executor.Call, out *thingOut) (authz.Resource, error) {
-			if out.Name != "x" {
-				t.Errorf("Returned: got response %+v, want the name x", out)
-			}
-			return returned, returnedFails
-		},
+	b := executor.HandleReturning(h.module, changeRecord(), func(context.Context, *executor.Call, *thingIn) (string, authz.Resource, error) {
+		return "x", record, loadFails
+	}, func(context.Context, *executor.Call, *thingIn, string) (*thingOut, error) {
+		return &thingOut{Name: "x", Run: h.runs.Add(1)}, nil
+	}, func(_ context.Context, _ *executor.Call, out *thingOut) (authz.Resource, error) {
+		if out.Name != "x" {
+			t.Errorf("Returned: got response %+v, want the name x", out)
+		}
+		return returned, returnedFails
 	})
 	call := func(note string, code fault.Code) {
 		t.Helper()
@@ -147,17 +143,14 @@ func TestIdempotencyKey_ReauthorizesRepeatedDeletion(t *testing.T) {
 	h := newFixture(t)
 	remove := op.New[thingIn, op.None](op.Spec{Name: "delete-thing", Module: "tracker", Method: "POST", Path: "/api/things/delete", Permission: "task.update", Effect: op.Destroy, Status: 204, Summary: "Deletes a thing."})
 	deleted := false
-	b := executor.Handle(h.module, remove, executor.Handler[thingIn, op.None, string]{
-		Load: func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
-			if deleted {
-				return "", authz.Resource{}, fault.NotFound("thing")
-			}
-			return in.Name, authz.Resource{Type: "thing", Tenant: string(h.tenant), Classification: "INTERNAL"}, nil
-		},
-		Do: func(context.Context, *executor.Call, *thingIn, string) (*op.None, error) {
-			deleted = true
-			return &op.None{}, nil
-		},
+	b := executor.Handle(h.module, remove, func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
+		if deleted {
+			return "", authz.Resource{}, fault.NotFound("thing")
+		}
+		return in.Name, authz.Resource{Type: "thing", Tenant: string(h.tenant), Classification: "INTERNAL"}, nil
+	}, func(context.Context, *executor.Call, *thingIn, string) (*op.None, error) {
+		deleted = true
+		return &op.None{}, nil
 	})
 	for range 3 {
 		if _, err := b.Call(h.callerContext("key"), &thingIn{"x"}); err != nil {

@@ -117,13 +117,10 @@ func (h *namesFixture) moveBoat(effect op.Effect) op.Bound {
 	o := op.New[boatIn, boat](op.Spec{
 		Name: "move-boat", Module: "tracker", Method: "POST", Path: "/boats", Permission: "task.update", Effect: effect, Summary: "Move a boat.",
 	})
-	return executor.Handle(h.module, o, executor.Handler[boatIn, boat, op.UUID]{
-		Load: func(_ context.Context, _ *executor.Call, in *boatIn) (op.UUID, authz.Resource, error) {
-			return in.ProjectID, h.resource(&thingIn{}), nil
-		},
-		Do: func(_ context.Context, _ *executor.Call, _ *boatIn, project op.UUID) (*boat, error) {
-			return &boat{ProjectID: project}, nil
-		},
+	return executor.Handle(h.module, o, func(_ context.Context, _ *executor.Call, in *boatIn) (op.UUID, authz.Resource, error) {
+		return in.ProjectID, h.resource(&thingIn{}), nil
+	}, func(_ context.Context, _ *executor.Call, _ *boatIn, project op.UUID) (*boat, error) {
+		return &boat{ProjectID: project}, nil
 	})
 }
 
@@ -297,14 +294,11 @@ func TestExecutor_CachesNamesPerSubject(t *testing.T) {
 	}
 	h.permissions = []string{"tasks.read", "task.update", "projects.read"}
 	h.exec(`UPDATE projects.projects SET name = 'Renamed' WHERE id = $1`, one)
-	rename := executor.Handle(h.module, changeRecord(), executor.Handler[thingIn, thingOut, string]{
-		Load: func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
-			return "", h.resource(in), nil
-		},
-		Do: func(_ context.Context, c *executor.Call, _ *thingIn, _ string) (*thingOut, error) {
-			c.Record(executor.Change{Action: "project.updated", Type: "project", ID: one})
-			return &thingOut{}, nil
-		},
+	rename := executor.Handle(h.module, changeRecord(), func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
+		return "", h.resource(in), nil
+	}, func(_ context.Context, c *executor.Call, _ *thingIn, _ string) (*thingOut, error) {
+		c.Record(executor.Change{Action: "project.updated", Type: "project", ID: one})
+		return &thingOut{}, nil
 	})
 	if _, err := rename.Call(h.callerContext(""), &thingIn{"plain"}); err != nil {
 		t.Fatal(err)

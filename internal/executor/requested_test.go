@@ -2,6 +2,7 @@ package executor_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"parapet/internal/authz"
@@ -55,11 +56,12 @@ func TestRequirePermission_DenialRecordsRequestedResource(t *testing.T) {
 // bindDenied binds an operation whose permission the fixture's user does not hold.
 func bindDenied[In any](h *fixture, method, path string) func(*In) func() error {
 	o := op.New[In, thingOut](op.Spec{Name: "end-thing", Module: "tracker", Method: method, Path: path, Permission: "task.delete", Effect: op.Write, Summary: "Ends a thing."})
-	b := executor.Handle(h.module, o, executor.Handler[In, thingOut, string]{
-		Load: func(context.Context, *executor.Call, *In) (string, authz.Resource, error) {
-			h.t.Error("Load was called, want a denial before it")
-			return "", authz.Resource{}, nil
-		},
+	b := executor.Handle(h.module, o, func(context.Context, *executor.Call, *In) (string, authz.Resource, error) {
+		h.t.Error("Load was called, want a denial before it")
+		return "", authz.Resource{}, nil
+	}, func(context.Context, *executor.Call, *In, string) (*thingOut, error) {
+		h.t.Error("Do was called, want a denial before it")
+		return nil, errors.New("not denied")
 	})
 	return func(in *In) func() error {
 		return func() error {

@@ -17,12 +17,8 @@ import (
 func (s *Service) assignmentOperations() []op.Bound {
 	return []op.Bound{
 		executor.List(s.executor, contract.ListAssignments, assignmentType.Columns(), listAssignments),
-		executor.Handle(s.executor, contract.AssignRole, executor.Handler[contract.AssignRoleIn, contract.RoleAssignment, newAssignment]{
-			Load: loadNewAssignment, Do: s.assignRole,
-		}),
-		executor.Handle(s.executor, contract.UnassignRole, executor.Handler[contract.UnassignRoleIn, op.None, loadedAssignment]{
-			Load: loadAssignment, Do: s.unassignRole,
-		}),
+		executor.Handle(s.executor, contract.AssignRole, loadNewAssignment, s.assignRole),
+		executor.Handle(s.executor, contract.UnassignRole, loadAssignment, s.unassignRole),
 	}
 }
 

@@ -21,20 +21,12 @@ import (
 func (s *Service) recordOperations() []op.Bound {
 	return []op.Bound{
 		executor.List(s.executor, contract.ListAuditEntries, auditColumns, listAuditEntries),
-		executor.Handle(s.executor, contract.ListDecisions, executor.Handler[contract.ListDecisionsIn, op.Page[contract.DecisionEntry], struct{}]{
-			Load: loadDecisionLog[contract.ListDecisionsIn], Do: s.listDecisions,
-		}),
-		executor.Handle(s.executor, contract.GetDecision, executor.Handler[contract.DecisionIn, contract.Decision, struct{}]{
-			Load: loadDecisionLog[contract.DecisionIn], Do: s.getDecision,
-		}),
+		executor.Handle(s.executor, contract.ListDecisions, loadDecisionLog[contract.ListDecisionsIn], s.listDecisions),
+		executor.Handle(s.executor, contract.GetDecision, loadDecisionLog[contract.DecisionIn], s.getDecision),
 		executor.Authenticated(s.executor, contract.ExplainDecision, s.explainDecision),
 		executor.List(s.executor, contract.ListEvents, eventColumns, listEvents),
-		executor.Handle(s.executor, contract.ListNotifications, executor.Handler[contract.ListNotificationsIn, op.Page[contract.Notification], struct{}]{
-			Load: loadNotificationFeed[contract.ListNotificationsIn], Do: listNotifications,
-		}),
-		executor.Handle(s.executor, contract.MarkNotificationRead, executor.Handler[contract.NotificationIn, op.None, struct{}]{
-			Load: loadNotificationFeed[contract.NotificationIn], Do: markNotificationRead,
-		}),
+		executor.Handle(s.executor, contract.ListNotifications, loadNotificationFeed[contract.ListNotificationsIn], listNotifications),
+		executor.Handle(s.executor, contract.MarkNotificationRead, loadNotificationFeed[contract.NotificationIn], markNotificationRead),
 	}
 }
 

@@ -14,25 +14,22 @@ import (
 
 func (s *Service) grantOperations() []op.Bound {
 	return []op.Bound{
-		executor.Handle(s.executor, contract.GrantPermission, executor.Handler[contract.GrantPermissionIn, contract.Role, grantingRole]{
-			Load: func(ctx context.Context, c *executor.Call, in *contract.GrantPermissionIn) (grantingRole, authz.Resource, error) {
-				return loadRole(ctx, c, in.RoleID, true)
-			},
-			Do: s.grantPermission,
-		}),
-		executor.Handle(s.executor, contract.RevokePermission, executor.Handler[contract.RevokePermissionIn, contract.Role, grantingRole]{
-			Load: func(ctx context.Context, c *executor.Call, in *contract.RevokePermissionIn) (grantingRole, authz.Resource, error) {
-				return loadRole(ctx, c, in.RoleID, true)
-			},
-			Do: s.revokePermission,
-		}),
-		executor.Handle(s.executor, contract.ListPermissions, executor.Handler[contract.ListPermissionsIn, op.Page[contract.Permission], struct{}]{
-			Load: func(_ context.Context, c *executor.Call, _ *contract.ListPermissionsIn) (struct{}, authz.Resource, error) {
-				return struct{}{}, tenantResource(c, "permission"), nil
-			},
-			Do: s.listPermissions,
-		}),
+		executor.Handle(s.executor, contract.GrantPermission, loadRoleToGrant, s.grantPermission),
+		executor.Handle(s.executor, contract.RevokePermission, loadRoleToRevoke, s.revokePermission),
+		executor.Handle(s.executor, contract.ListPermissions, loadPermissions, s.listPermissions),
 	}
+}
+
+func loadRoleToGrant(ctx context.Context, c *executor.Call, in *contract.GrantPermissionIn) (grantingRole, authz.Resource, error) {
+	return loadRole(ctx, c, in.RoleID, true)
+}
+
+func loadRoleToRevoke(ctx context.Context, c *executor.Call, in *contract.RevokePermissionIn) (grantingRole, authz.Resource, error) {
+	return loadRole(ctx, c, in.RoleID, true)
+}
+
+func loadPermissions(_ context.Context, c *executor.Call, _ *contract.ListPermissionsIn) (struct{}, authz.Resource, error) {
+	return struct{}{}, tenantResource(c, "permission"), nil
 }
 
 func (s *Service) listPermissions(context.Context, *executor.Call, *contract.ListPermissionsIn, struct{}) (*op.Page[contract.Permission], error) {

@@ -13,12 +13,8 @@ import (
 func (s *Service) membershipOperations() []op.Bound {
 	return []op.Bound{
 		executor.List(s.executor, contract.ListMemberships, membershipType.Columns(), listMemberships),
-		executor.Handle(s.executor, contract.CreateMembership, executor.Handler[contract.CreateMembershipIn, contract.Membership, newMembership]{
-			Load: loadNewMembership, Do: s.createMembership,
-		}),
-		executor.Handle(s.executor, contract.UpdateMembership, executor.Handler[contract.UpdateMembershipIn, contract.Membership, contract.Membership]{
-			Load: loadMembership, Do: s.updateMembership,
-		}),
+		executor.Handle(s.executor, contract.CreateMembership, loadNewMembership, s.createMembership),
+		executor.Handle(s.executor, contract.UpdateMembership, loadMembership, s.updateMembership),
 	}
 }
 

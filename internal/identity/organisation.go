@@ -11,27 +11,24 @@ import (
 )
 
 func (s *Service) organisationOperations() []op.Bound {
-	type row = contract.Organisation
 	return []op.Bound{
 		executor.List(s.executor, contract.ListOrganisations, organisationType.Columns(), listOrganisations),
-		executor.Handle(s.executor, contract.CreateOrganisation, executor.Handler[contract.CreateOrganisationIn, row, row]{
-			Load: loadNewOrganisation, Do: createOrganisation,
-		}),
-		executor.Handle(s.executor, contract.GetOrganisation, executor.Handler[contract.OrganisationIn, row, row]{
-			Load: func(ctx context.Context, c *executor.Call, in *contract.OrganisationIn) (row, authz.Resource, error) {
-				return loadOrganisation(ctx, c, in.OrganisationID, false)
-			},
-			Do: func(_ context.Context, _ *executor.Call, _ *contract.OrganisationIn, o row) (*row, error) {
-				return &o, nil
-			},
-		}),
-		executor.Handle(s.executor, contract.UpdateOrganisation, executor.Handler[contract.UpdateOrganisationIn, row, row]{
-			Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateOrganisationIn) (row, authz.Resource, error) {
-				return loadOrganisation(ctx, c, in.OrganisationID, true)
-			},
-			Do: updateOrganisation,
-		}),
+		executor.Handle(s.executor, contract.CreateOrganisation, loadNewOrganisation, createOrganisation),
+		executor.Handle(s.executor, contract.GetOrganisation, loadOrganisationToRead, getOrganisation),
+		executor.Handle(s.executor, contract.UpdateOrganisation, loadOrganisationToUpdate, updateOrganisation),
 	}
+}
+
+func loadOrganisationToRead(ctx context.Context, c *executor.Call, in *contract.OrganisationIn) (contract.Organisation, authz.Resource, error) {
+	return loadOrganisation(ctx, c, in.OrganisationID, false)
+}
+
+func loadOrganisationToUpdate(ctx context.Context, c *executor.Call, in *contract.UpdateOrganisationIn) (contract.Organisation, authz.Resource, error) {
+	return loadOrganisation(ctx, c, in.OrganisationID, true)
+}
+
+func getOrganisation(_ context.Context, _ *executor.Call, _ *contract.OrganisationIn, o contract.Organisation) (*contract.Organisation, error) {
+	return &o, nil
 }
 
 // organisationType maps the attributes of an organisation to columns of the alias o.

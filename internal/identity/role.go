@@ -19,30 +19,27 @@ import (
 func (s *Service) roleOperations() []op.Bound {
 	return []op.Bound{
 		executor.List(s.executor, contract.ListRoles, roleType.Columns(), s.listRoles),
-		executor.Handle(s.executor, contract.GetRole, executor.Handler[contract.RoleIn, contract.Role, grantingRole]{
-			Load: func(ctx context.Context, c *executor.Call, in *contract.RoleIn) (grantingRole, authz.Resource, error) {
-				return loadRole(ctx, c, in.RoleID, false)
-			},
-			Do: func(_ context.Context, _ *executor.Call, _ *contract.RoleIn, r grantingRole) (*contract.Role, error) {
-				return s.roleToContract(r), nil
-			},
-		}),
-		executor.Handle(s.executor, contract.CreateRole, executor.Handler[contract.CreateRoleIn, contract.Role, grantingRole]{
-			Load: loadNewRole, Do: s.createRole,
-		}),
-		executor.Handle(s.executor, contract.UpdateRole, executor.Handler[contract.UpdateRoleIn, contract.Role, grantingRole]{
-			Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateRoleIn) (grantingRole, authz.Resource, error) {
-				return loadRole(ctx, c, in.RoleID, true)
-			},
-			Do: s.updateRole,
-		}),
-		executor.Handle(s.executor, contract.DeleteRole, executor.Handler[contract.RoleIn, op.None, grantingRole]{
-			Load: func(ctx context.Context, c *executor.Call, in *contract.RoleIn) (grantingRole, authz.Resource, error) {
-				return loadRole(ctx, c, in.RoleID, true)
-			},
-			Do: s.deleteRole,
-		}),
+		executor.Handle(s.executor, contract.GetRole, loadRoleToRead, s.getRole),
+		executor.Handle(s.executor, contract.CreateRole, loadNewRole, s.createRole),
+		executor.Handle(s.executor, contract.UpdateRole, loadRoleToUpdate, s.updateRole),
+		executor.Handle(s.executor, contract.DeleteRole, loadRoleToDelete, s.deleteRole),
 	}
+}
+
+func loadRoleToRead(ctx context.Context, c *executor.Call, in *contract.RoleIn) (grantingRole, authz.Resource, error) {
+	return loadRole(ctx, c, in.RoleID, false)
+}
+
+func loadRoleToUpdate(ctx context.Context, c *executor.Call, in *contract.UpdateRoleIn) (grantingRole, authz.Resource, error) {
+	return loadRole(ctx, c, in.RoleID, true)
+}
+
+func loadRoleToDelete(ctx context.Context, c *executor.Call, in *contract.RoleIn) (grantingRole, authz.Resource, error) {
+	return loadRole(ctx, c, in.RoleID, true)
+}
+
+func (s *Service) getRole(_ context.Context, _ *executor.Call, _ *contract.RoleIn, r grantingRole) (*contract.Role, error) {
+	return s.roleToContract(r), nil
 }
 
 // roleType maps the attributes of a role to columns of the alias r. A role belongs to the

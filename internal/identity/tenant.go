@@ -22,25 +22,16 @@ import (
 func (s *Service) tenantOperations() []op.Bound {
 	return []op.Bound{
 		executor.List(s.executor, contract.ListTenants, registeredTenantType.Columns(), listTenants),
-		executor.Handle(s.executor, contract.CreateTenant, executor.Handler[contract.CreateTenantIn, contract.CreateTenantOut, settings]{
-			Load: loadNewTenant, Do: s.createTenant,
-		}),
-		executor.Handle(s.executor, contract.GetTenant, executor.Handler[contract.TenantIn, contract.Tenant, contract.Tenant]{
-			Load: loadTenantToRead,
-			Do: func(_ context.Context, _ *executor.Call, _ *contract.TenantIn, t contract.Tenant) (*contract.Tenant, error) {
-				return &t, nil
-			},
-		}),
-		executor.Handle(s.executor, contract.UpdateTenant, executor.Handler[contract.UpdateTenantIn, contract.Tenant, contract.Tenant]{
-			Load: loadOwnTenant, Do: updateTenant,
-		}),
-		executor.Handle(s.executor, contract.DisableTenant, executor.Handler[contract.SwitchTenantIn, contract.Tenant, contract.Tenant]{
-			Load: loadAdministeredTenant, Do: disableTenant,
-		}),
-		executor.Handle(s.executor, contract.EnableTenant, executor.Handler[contract.SwitchTenantIn, contract.Tenant, contract.Tenant]{
-			Load: loadAdministeredTenant, Do: enableTenant,
-		}),
+		executor.Handle(s.executor, contract.CreateTenant, loadNewTenant, s.createTenant),
+		executor.Handle(s.executor, contract.GetTenant, loadTenantToRead, getTenant),
+		executor.Handle(s.executor, contract.UpdateTenant, loadOwnTenant, updateTenant),
+		executor.Handle(s.executor, contract.DisableTenant, loadAdministeredTenant, disableTenant),
+		executor.Handle(s.executor, contract.EnableTenant, loadAdministeredTenant, enableTenant),
 	}
+}
+
+func getTenant(_ context.Context, _ *executor.Call, _ *contract.TenantIn, t contract.Tenant) (*contract.Tenant, error) {
+	return &t, nil
 }
 
 // registeredTenantType maps the attributes of a tenant to columns of the alias t. The tenant

@@ -19,45 +19,39 @@ import (
 )
 
 func (s *Service) userOperations() []op.Bound {
-	type row = contract.User
 	return []op.Bound{
 		executor.List(s.executor, contract.ListUsers, userType.Columns(), listUsers),
 		executor.List(s.executor, contract.ListPeople, userType.Columns(), listPeople),
-		executor.Handle(s.executor, contract.GetUser, executor.Handler[contract.UserIn, row, row]{
-			Load: func(ctx context.Context, c *executor.Call, in *contract.UserIn) (row, authz.Resource, error) {
-				return loadUser(ctx, c, in.UserID, false)
-			},
-			Do: func(_ context.Context, _ *executor.Call, _ *contract.UserIn, u row) (*row, error) { return &u, nil },
-		}),
+		executor.Handle(s.executor, contract.GetUser, loadUserToRead, getUser),
 		executor.CustomDecision(s.executor, contract.GetAccess, s.getAccess),
-		executor.Handle(s.executor, contract.CreateUser, executor.Handler[contract.CreateUserIn, row, newUser]{
-			Load: loadNewUser, Do: s.createUser,
-			Returned: func(ctx context.Context, c *executor.Call, out *row) (authz.Resource, error) {
-				_, resource, err := loadUser(ctx, c, out.ID, false)
-				return resource, err
-			},
-		}),
-		executor.Handle(s.executor, contract.UpdateUser, executor.Handler[contract.UpdateUserIn, row, row]{
-			Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateUserIn) (row, authz.Resource, error) {
-				return loadUser(ctx, c, in.UserID, true)
-			},
-			Do: s.updateUser,
-		}),
-		executor.Handle(s.executor, contract.ResetUserPassword, executor.Handler[contract.UserIn, contract.PasswordResetStarted, row]{
-			Load: func(ctx context.Context, c *executor.Call, in *contract.UserIn) (row, authz.Resource, error) {
-				return loadUser(ctx, c, in.UserID, true)
-			},
-			Do: s.resetUserPassword,
-		}),
-		executor.Handle(s.executor, contract.SuspendUser, executor.Handler[contract.SwitchUserIn, row, row]{Load: loadUserForStatusChange, Do: s.suspendUser}),
-		executor.Handle(s.executor, contract.ActivateUser, executor.Handler[contract.SwitchUserIn, row, row]{Load: loadUserForStatusChange, Do: s.activateUser}),
-		executor.Handle(s.executor, contract.DeleteUser, executor.Handler[contract.UserIn, row, row]{
-			Load: func(ctx context.Context, c *executor.Call, in *contract.UserIn) (row, authz.Resource, error) {
-				return loadUser(ctx, c, in.UserID, true)
-			},
-			Do: s.deleteUser,
-		}),
+		executor.HandleReturning(s.executor, contract.CreateUser, loadNewUser, s.createUser, loadReturnedUser),
+		executor.Handle(s.executor, contract.UpdateUser, loadUserToUpdate, s.updateUser),
+		executor.Handle(s.executor, contract.ResetUserPassword, loadUserForChange, s.resetUserPassword),
+		executor.Handle(s.executor, contract.SuspendUser, loadUserForStatusChange, s.suspendUser),
+		executor.Handle(s.executor, contract.ActivateUser, loadUserForStatusChange, s.activateUser),
+		executor.Handle(s.executor, contract.DeleteUser, loadUserForChange, s.deleteUser),
 	}
+}
+
+func loadUserToRead(ctx context.Context, c *executor.Call, in *contract.UserIn) (contract.User, authz.Resource, error) {
+	return loadUser(ctx, c, in.UserID, false)
+}
+
+func loadUserForChange(ctx context.Context, c *executor.Call, in *contract.UserIn) (contract.User, authz.Resource, error) {
+	return loadUser(ctx, c, in.UserID, true)
+}
+
+func loadUserToUpdate(ctx context.Context, c *executor.Call, in *contract.UpdateUserIn) (contract.User, authz.Resource, error) {
+	return loadUser(ctx, c, in.UserID, true)
+}
+
+func loadReturnedUser(ctx context.Context, c *executor.Call, out *contract.User) (authz.Resource, error) {
+	_, resource, err := loadUser(ctx, c, out.ID, false)
+	return resource, err
+}
+
+func getUser(_ context.Context, _ *executor.Call, _ *contract.UserIn, u contract.User) (*contract.User, error) {
+	return &u, nil
 }
 
 // userType maps the attributes of a user to columns of the aliases u (user) and m (its

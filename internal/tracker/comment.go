@@ -14,6 +14,15 @@ import (
 	"parapet/internal/uid"
 )
 
+func (s *Service) commentOperations() []op.Bound {
+	return []op.Bound{
+		list(s, contract.ListComments, commentColumns, s.listComments),
+		handle(s, contract.CreateComment, loadParentOfNewComment, createComment),
+		handle(s, contract.UpdateComment, loadCommentToUpdate, updateComment),
+		handle(s, contract.DeleteComment, loadCommentToDelete, deleteComment),
+	}
+}
+
 // listComments returns a page of comments on a task or an issue, oldest or newest first.
 // The cursor contains the creation time and id of the last comment, and belongs to one
 // order. If the page is empty, it checks whether the task or issue exists and the caller
@@ -86,19 +95,14 @@ func requireTaskOrIssue(task, issue op.UUID) error {
 	}
 }
 
-func (s *Service) createCommentHandler() executor.Handler[contract.CreateCommentIn, contract.Comment, parentRecordRow] {
-	return executor.Handler[contract.CreateCommentIn, contract.Comment, parentRecordRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateCommentIn) (parentRecordRow, authz.Resource, error) {
-			if err := requireTaskOrIssue(in.TaskID, in.IssueID); err != nil {
-				return parentRecordRow{}, authz.Resource{}, err
-			}
-			parent, err := loadParentRecord(ctx, c, "", in.TaskID, in.IssueID, true)
-			resource := parent.resource(c.Tenant)
-			resource.Creator = string(c.Actor.UserID)
-			return parent, resource, err
-		},
-		Do: createComment,
+func loadParentOfNewComment(ctx context.Context, c *executor.Call, in *contract.CreateCommentIn) (parentRecordRow, authz.Resource, error) {
+	if err := requireTaskOrIssue(in.TaskID, in.IssueID); err != nil {
+		return parentRecordRow{}, authz.Resource{}, err
 	}
+	parent, err := loadParentRecord(ctx, c, "", in.TaskID, in.IssueID, true)
+	resource := parent.resource(c.Tenant)
+	resource.Creator = string(c.Actor.UserID)
+	return parent, resource, err
 }
 
 func createComment(ctx context.Context, c *executor.Call, in *contract.CreateCommentIn, parent parentRecordRow) (*contract.Comment, error) {
@@ -125,42 +129,36 @@ func createComment(ctx context.Context, c *executor.Call, in *contract.CreateCom
 	return row.toComment(), nil
 }
 
-func (s *Service) updateCommentHandler() executor.Handler[contract.UpdateCommentIn, contract.Comment, commentRow] {
-	return executor.Handler[contract.UpdateCommentIn, contract.Comment, commentRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateCommentIn) (commentRow, authz.Resource, error) {
-			row, err := loadComment(ctx, c, in.CommentID)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: func(ctx context.Context, c *executor.Call, in *contract.UpdateCommentIn, row commentRow) (*contract.Comment, error) {
-			body := strings.TrimSpace(in.Body)
-			if body == row.Body {
-				if err := authorizeUnchanged(ctx, c, contract.PermCommentsRead, row.resource(c.Tenant)); err != nil {
-					return nil, err
-				}
-				return row.toComment(), nil
-			}
-			row.Body, row.UpdatedAt = body, c.Now
-			if _, err := c.DB.Exec(ctx, updateCommentSQL, postgres.Args{"tenant": c.Tenant, "id": row.ID, "body": row.Body, "now": c.Now}); err != nil {
-				return nil, err
-			}
-			recordComment(c, &row, "comment.updated", contract.EventCommentUpdated, []string{"body"}, nil)
-			return row.toComment(), nil
-		},
-	}
+func loadCommentToUpdate(ctx context.Context, c *executor.Call, in *contract.UpdateCommentIn) (commentRow, authz.Resource, error) {
+	row, err := loadComment(ctx, c, in.CommentID)
+	return row, row.resource(c.Tenant), err
 }
 
-func (s *Service) deleteCommentHandler() executor.Handler[contract.DeleteCommentIn, op.None, commentRow] {
-	return executor.Handler[contract.DeleteCommentIn, op.None, commentRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.DeleteCommentIn) (commentRow, authz.Resource, error) {
-			row, err := loadComment(ctx, c, in.CommentID)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: func(ctx context.Context, c *executor.Call, _ *contract.DeleteCommentIn, row commentRow) (*op.None, error) {
-			if _, err := c.DB.Exec(ctx, deleteCommentSQL, postgres.Args{"tenant": c.Tenant, "id": row.ID}); err != nil {
-				return nil, err
-			}
-			recordComment(c, &row, "comment.deleted", contract.EventCommentDeleted, nil, nil)
-			return &op.None{}, nil
-		},
+func updateComment(ctx context.Context, c *executor.Call, in *contract.UpdateCommentIn, row commentRow) (*contract.Comment, error) {
+	body := strings.TrimSpace(in.Body)
+	if body == row.Body {
+		if err := authorizeUnchanged(ctx, c, contract.PermCommentsRead, row.resource(c.Tenant)); err != nil {
+			return nil, err
+		}
+		return row.toComment(), nil
 	}
+	row.Body, row.UpdatedAt = body, c.Now
+	if _, err := c.DB.Exec(ctx, updateCommentSQL, postgres.Args{"tenant": c.Tenant, "id": row.ID, "body": row.Body, "now": c.Now}); err != nil {
+		return nil, err
+	}
+	recordComment(c, &row, "comment.updated", contract.EventCommentUpdated, []string{"body"}, nil)
+	return row.toComment(), nil
+}
+
+func loadCommentToDelete(ctx context.Context, c *executor.Call, in *contract.DeleteCommentIn) (commentRow, authz.Resource, error) {
+	row, err := loadComment(ctx, c, in.CommentID)
+	return row, row.resource(c.Tenant), err
+}
+
+func deleteComment(ctx context.Context, c *executor.Call, _ *contract.DeleteCommentIn, row commentRow) (*op.None, error) {
+	if _, err := c.DB.Exec(ctx, deleteCommentSQL, postgres.Args{"tenant": c.Tenant, "id": row.ID}); err != nil {
+		return nil, err
+	}
+	recordComment(c, &row, "comment.deleted", contract.EventCommentDeleted, nil, nil)
+	return &op.None{}, nil
 }

@@ -15,6 +15,15 @@ import (
 	"parapet/internal/uid"
 )
 
+func (s *Service) criterionOperations() []op.Bound {
+	return []op.Bound{
+		handle(s, contract.CreateCriterion, loadParentOfNewCriterion, createCriterion),
+		handle(s, contract.UpdateCriterion, loadCriterionToUpdate, updateCriterion),
+		handle(s, contract.DeleteCriterion, loadCriterionToDelete, deleteCriterion),
+		list(s, contract.ListCriteria, criterionColumns, s.listCriteria),
+	}
+}
+
 // maxCriterionText is the maximum length of a criterion in characters.
 const maxCriterionText = 2000
 
@@ -95,50 +104,42 @@ func loadCriterion(ctx context.Context, c *executor.Call, project, id op.UUID) (
 	return &criterionWithParent{}, err
 }
 
-func (s *Service) createCriterionHandler() executor.Handler[contract.CreateCriterionIn, contract.Criterion, *criterionWithParent] {
-	return executor.Handler[contract.CreateCriterionIn, contract.Criterion, *criterionWithParent]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateCriterionIn) (*criterionWithParent, authz.Resource, error) {
-			if (in.DeliverableID == "") == (in.TaskID == "") {
-				return nil, authz.Resource{}, fault.Validation("deliverableId", "Give exactly one of deliverableId and taskId.")
-			}
-			o, err := loadCriterionParent(ctx, c, in.ProjectID, in.DeliverableID, in.TaskID)
-			return o, o.parentResource(c.Tenant), err
-		},
-		Do: func(ctx context.Context, c *executor.Call, in *contract.CreateCriterionIn, o *criterionWithParent) (*contract.Criterion, error) {
-			if err := o.requireChangeable(); err != nil {
-				return nil, err
-			}
-			o.criterion = criterionRow{
-				ID: uid.New(), ProjectID: in.ProjectID, DeliverableID: optional(in.DeliverableID), TaskID: optional(in.TaskID),
-				Text: strings.TrimSpace(in.Text), CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
-			}
-			// The parent is locked, so the count cannot change concurrently.
-			var n int
-			err := c.DB.QueryRow(ctx, countCriteriaSQL, postgres.Args{
-				"tenant": c.Tenant, "project": in.ProjectID, "deliverable": o.criterion.DeliverableID, "task": o.criterion.TaskID,
-			}).Scan(&n)
-			if err == nil && n >= maxCriteria {
-				err = fault.Conflict(fmt.Sprintf("The limit of %d criteria is reached.", maxCriteria))
-			}
-			if err == nil {
-				err = insertCriterionRow(ctx, c, &o.criterion)
-			}
-			if err != nil {
-				return nil, err
-			}
-			return o.record(c, "criterion.created", contract.EventCriterionCreated, nil), nil
-		},
+func loadParentOfNewCriterion(ctx context.Context, c *executor.Call, in *contract.CreateCriterionIn) (*criterionWithParent, authz.Resource, error) {
+	if (in.DeliverableID == "") == (in.TaskID == "") {
+		return nil, authz.Resource{}, fault.Validation("deliverableId", "Give exactly one of deliverableId and taskId.")
 	}
+	o, err := loadCriterionParent(ctx, c, in.ProjectID, in.DeliverableID, in.TaskID)
+	return o, o.parentResource(c.Tenant), err
 }
 
-func (s *Service) updateCriterionHandler() executor.Handler[contract.UpdateCriterionIn, contract.Criterion, *criterionWithParent] {
-	return executor.Handler[contract.UpdateCriterionIn, contract.Criterion, *criterionWithParent]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateCriterionIn) (*criterionWithParent, authz.Resource, error) {
-			o, err := loadCriterion(ctx, c, in.ProjectID, in.CriterionID)
-			return o, o.resource(c.Tenant), err
-		},
-		Do: updateCriterion,
+func createCriterion(ctx context.Context, c *executor.Call, in *contract.CreateCriterionIn, o *criterionWithParent) (*contract.Criterion, error) {
+	if err := o.requireChangeable(); err != nil {
+		return nil, err
 	}
+	o.criterion = criterionRow{
+		ID: uid.New(), ProjectID: in.ProjectID, DeliverableID: optional(in.DeliverableID), TaskID: optional(in.TaskID),
+		Text: strings.TrimSpace(in.Text), CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
+	}
+	// The parent is locked, so the count cannot change concurrently.
+	var n int
+	err := c.DB.QueryRow(ctx, countCriteriaSQL, postgres.Args{
+		"tenant": c.Tenant, "project": in.ProjectID, "deliverable": o.criterion.DeliverableID, "task": o.criterion.TaskID,
+	}).Scan(&n)
+	if err == nil && n >= maxCriteria {
+		err = fault.Conflict(fmt.Sprintf("The limit of %d criteria is reached.", maxCriteria))
+	}
+	if err == nil {
+		err = insertCriterionRow(ctx, c, &o.criterion)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return o.record(c, "criterion.created", contract.EventCriterionCreated, nil), nil
+}
+
+func loadCriterionToUpdate(ctx context.Context, c *executor.Call, in *contract.UpdateCriterionIn) (*criterionWithParent, authz.Resource, error) {
+	o, err := loadCriterion(ctx, c, in.ProjectID, in.CriterionID)
+	return o, o.resource(c.Tenant), err
 }
 
 func updateCriterion(ctx context.Context, c *executor.Call, in *contract.UpdateCriterionIn, o *criterionWithParent) (*contract.Criterion, error) {
@@ -179,27 +180,24 @@ func updateCriterion(ctx context.Context, c *executor.Call, in *contract.UpdateC
 	return o.record(c, "criterion.updated", contract.EventCriterionUpdated, changed), nil
 }
 
-func (s *Service) deleteCriterionHandler() executor.Handler[contract.DeleteCriterionIn, op.None, *criterionWithParent] {
-	return executor.Handler[contract.DeleteCriterionIn, op.None, *criterionWithParent]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.DeleteCriterionIn) (*criterionWithParent, authz.Resource, error) {
-			o, err := loadCriterion(ctx, c, in.ProjectID, in.CriterionID)
-			resource := o.resource(c.Tenant)
-			if o.task != nil {
-				// For deletion only the criterion's creator counts as its owner: a
-				// user who may update the task could assign it to themselves.
-				resource.Creator, resource.Owner = string(o.criterion.CreatedBy), ""
-			}
-			return o, resource, err
-		},
-		Do: func(ctx context.Context, c *executor.Call, _ *contract.DeleteCriterionIn, o *criterionWithParent) (*op.None, error) {
-			if err := o.requireChangeable(); err != nil {
-				return nil, err
-			}
-			o.record(c, "criterion.deleted", contract.EventCriterionDeleted, nil)
-			_, err := c.DB.Exec(ctx, deleteCriterionSQL, postgres.Args{"tenant": c.Tenant, "id": o.criterion.ID})
-			return &op.None{}, err
-		},
+func loadCriterionToDelete(ctx context.Context, c *executor.Call, in *contract.DeleteCriterionIn) (*criterionWithParent, authz.Resource, error) {
+	o, err := loadCriterion(ctx, c, in.ProjectID, in.CriterionID)
+	resource := o.resource(c.Tenant)
+	if o.task != nil {
+		// For deletion only the criterion's creator counts as its owner: a
+		// user who may update the task could assign it to themselves.
+		resource.Creator, resource.Owner = string(o.criterion.CreatedBy), ""
 	}
+	return o, resource, err
+}
+
+func deleteCriterion(ctx context.Context, c *executor.Call, _ *contract.DeleteCriterionIn, o *criterionWithParent) (*op.None, error) {
+	if err := o.requireChangeable(); err != nil {
+		return nil, err
+	}
+	o.record(c, "criterion.deleted", contract.EventCriterionDeleted, nil)
+	_, err := c.DB.Exec(ctx, deleteCriterionSQL, postgres.Args{"tenant": c.Tenant, "id": o.criterion.ID})
+	return &op.None{}, err
 }
 
 // record adds the audit entry and the event of a change and returns the API type.

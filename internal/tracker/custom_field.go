@@ -17,6 +17,16 @@ import (
 	"parapet/internal/uid"
 )
 
+func (s *Service) customFieldOperations() []op.Bound {
+	return []op.Bound{
+		handle(s, contract.CreateCustomField, loadProjectOfNewCustomField, createCustomField),
+		handle(s, contract.UpdateCustomField, loadCustomFieldToUpdate, updateCustomField),
+		handle(s, contract.DeleteCustomField, loadCustomFieldToDelete, deleteCustomField),
+		handle(s, contract.SetCustomFieldValues, loadTaskToSetCustomFieldValues, setCustomFieldValues),
+		list(s, contract.ListCustomFields, projectColumns, s.listCustomFields),
+	}
+}
+
 const (
 	// maxFields is the maximum number of custom fields per project.
 	maxFields = 100
@@ -54,39 +64,36 @@ func loadField(ctx context.Context, c *executor.Call, project, field op.UUID) (f
 	return f, resource, fault.NotFound("custom field")
 }
 
-func (s *Service) createCustomFieldHandler() executor.Handler[contract.CreateCustomFieldIn, contract.CustomField, projectRow] {
-	return executor.Handler[contract.CreateCustomFieldIn, contract.CustomField, projectRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateCustomFieldIn) (projectRow, authz.Resource, error) {
-			project, err := loadProject(ctx, c, lockProjectSQL, in.ProjectID)
-			return project, project.resource(c.Tenant), err
-		},
-		Do: func(ctx context.Context, c *executor.Call, in *contract.CreateCustomFieldIn, project projectRow) (*contract.CustomField, error) {
-			row := fieldRow{
-				ID: uid.New(), ProjectID: project.ID, Name: strings.TrimSpace(in.Name), Type: in.Type,
-				CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
-			}
-			options, err := checkFieldOptions(in.Type, in.Options)
-			if err == nil {
-				row.Options = options
-				err = checkFieldName(row.Name)
-			}
-			if err != nil {
-				return nil, err
-			}
-			var n int
-			err = c.DB.QueryRow(ctx, countFieldsSQL, postgres.Args{"tenant": c.Tenant, "project": project.ID}).Scan(&n)
-			if err == nil && n >= maxFields {
-				err = fault.Conflict(fmt.Sprintf("The project already has the maximum of %d custom fields.", maxFields))
-			}
-			if err == nil {
-				err = insertFieldRow(ctx, c, &row)
-			}
-			if err != nil {
-				return nil, err
-			}
-			return recordField(c, &row, &project, "custom_field.created", contract.EventCustomFieldCreated, nil), nil
-		},
+func loadProjectOfNewCustomField(ctx context.Context, c *executor.Call, in *contract.CreateCustomFieldIn) (projectRow, authz.Resource, error) {
+	project, err := loadProject(ctx, c, lockProjectSQL, in.ProjectID)
+	return project, project.resource(c.Tenant), err
+}
+
+func createCustomField(ctx context.Context, c *executor.Call, in *contract.CreateCustomFieldIn, project projectRow) (*contract.CustomField, error) {
+	row := fieldRow{
+		ID: uid.New(), ProjectID: project.ID, Name: strings.TrimSpace(in.Name), Type: in.Type,
+		CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
 	}
+	options, err := checkFieldOptions(in.Type, in.Options)
+	if err == nil {
+		row.Options = options
+		err = checkFieldName(row.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var n int
+	err = c.DB.QueryRow(ctx, countFieldsSQL, postgres.Args{"tenant": c.Tenant, "project": project.ID}).Scan(&n)
+	if err == nil && n >= maxFields {
+		err = fault.Conflict(fmt.Sprintf("The project already has the maximum of %d custom fields.", maxFields))
+	}
+	if err == nil {
+		err = insertFieldRow(ctx, c, &row)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return recordField(c, &row, &project, "custom_field.created", contract.EventCustomFieldCreated, nil), nil
 }
 
 func checkFieldName(name string) error {
@@ -119,13 +126,8 @@ func checkFieldOptions(kind string, given []string) ([]string, error) {
 	return options, nil
 }
 
-func (s *Service) updateCustomFieldHandler() executor.Handler[contract.UpdateCustomFieldIn, contract.CustomField, fieldWithProject] {
-	return executor.Handler[contract.UpdateCustomFieldIn, contract.CustomField, fieldWithProject]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateCustomFieldIn) (fieldWithProject, authz.Resource, error) {
-			return loadField(ctx, c, in.ProjectID, in.FieldID)
-		},
-		Do: updateCustomField,
-	}
+func loadCustomFieldToUpdate(ctx context.Context, c *executor.Call, in *contract.UpdateCustomFieldIn) (fieldWithProject, authz.Resource, error) {
+	return loadField(ctx, c, in.ProjectID, in.FieldID)
 }
 
 func updateCustomField(ctx context.Context, c *executor.Call, in *contract.UpdateCustomFieldIn, f fieldWithProject) (*contract.CustomField, error) {
@@ -175,20 +177,17 @@ func updateCustomField(ctx context.Context, c *executor.Call, in *contract.Updat
 	return recordField(c, &row, &f.project, "custom_field.updated", contract.EventCustomFieldUpdated, changed), nil
 }
 
-func (s *Service) deleteCustomFieldHandler() executor.Handler[contract.DeleteCustomFieldIn, op.None, fieldWithProject] {
-	return executor.Handler[contract.DeleteCustomFieldIn, op.None, fieldWithProject]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.DeleteCustomFieldIn) (fieldWithProject, authz.Resource, error) {
-			return loadField(ctx, c, in.ProjectID, in.FieldID)
-		},
-		Do: func(ctx context.Context, c *executor.Call, _ *contract.DeleteCustomFieldIn, f fieldWithProject) (*op.None, error) {
-			if err := authorizeCascade(ctx, c, "custom_fields", f.field.ID); err != nil {
-				return nil, err
-			}
-			_, err := c.DB.Exec(ctx, deleteFieldSQL, postgres.Args{"tenant": c.Tenant, "id": f.field.ID})
-			recordField(c, &f.field, &f.project, "custom_field.deleted", contract.EventCustomFieldDeleted, nil)
-			return &op.None{}, err
-		},
+func loadCustomFieldToDelete(ctx context.Context, c *executor.Call, in *contract.DeleteCustomFieldIn) (fieldWithProject, authz.Resource, error) {
+	return loadField(ctx, c, in.ProjectID, in.FieldID)
+}
+
+func deleteCustomField(ctx context.Context, c *executor.Call, _ *contract.DeleteCustomFieldIn, f fieldWithProject) (*op.None, error) {
+	if err := authorizeCascade(ctx, c, "custom_fields", f.field.ID); err != nil {
+		return nil, err
 	}
+	_, err := c.DB.Exec(ctx, deleteFieldSQL, postgres.Args{"tenant": c.Tenant, "id": f.field.ID})
+	recordField(c, &f.field, &f.project, "custom_field.deleted", contract.EventCustomFieldDeleted, nil)
+	return &op.None{}, err
 }
 
 // recordField adds the audit entry and the event of a change and returns the API
@@ -207,14 +206,9 @@ func recordField(c *executor.Call, r *fieldRow, project *projectRow, action stri
 	return field
 }
 
-func (s *Service) setCustomFieldValuesHandler() executor.Handler[contract.SetCustomFieldValuesIn, contract.Task, taskRow] {
-	return executor.Handler[contract.SetCustomFieldValuesIn, contract.Task, taskRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.SetCustomFieldValuesIn) (taskRow, authz.Resource, error) {
-			row, err := loadTask(ctx, c, in.ProjectID, in.Task, true)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: setCustomFieldValues,
-	}
+func loadTaskToSetCustomFieldValues(ctx context.Context, c *executor.Call, in *contract.SetCustomFieldValuesIn) (taskRow, authz.Resource, error) {
+	row, err := loadTask(ctx, c, in.ProjectID, in.Task, true)
+	return row, row.resource(c.Tenant), err
 }
 
 // setCustomFieldValues sets and clears field values. If one value is invalid, none is

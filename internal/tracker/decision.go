@@ -15,6 +15,16 @@ import (
 	"parapet/internal/uid"
 )
 
+func (s *Service) decisionOperations() []op.Bound {
+	return []op.Bound{
+		handle(s, contract.MarkAwaitingDecision, loadTaskToMarkAwaitingDecision, s.raiseDecision),
+		handle(s, contract.ListDecisionRequests, loadTaskToReadDecisions, listDecisions),
+		handle(s, contract.AnswerDecision, loadTaskToAnswerDecision, answerDecision),
+		handle(s, contract.CancelDecision, loadTaskToCancelDecision, cancelDecision),
+		s.waitDecision(),
+	}
+}
+
 // maxOptionLength is the maximum length of a decision's option in characters.
 const maxOptionLength = 500
 
@@ -31,16 +41,11 @@ func trimOptions(given []string) ([]string, error) {
 	return options, nil
 }
 
-func (s *Service) markAwaitingDecisionHandler() executor.Handler[contract.MarkAwaitingDecisionIn, contract.DecisionRequest, taskRow] {
-	return executor.Handler[contract.MarkAwaitingDecisionIn, contract.DecisionRequest, taskRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.MarkAwaitingDecisionIn) (taskRow, authz.Resource, error) {
-			// The task is locked so that its assignee and status don't change after the
-			// policy check, and so that a concurrent call finds the request that this
-			// call creates.
-			return loadTaskResource(ctx, c, in.ProjectID, in.Task, true)
-		},
-		Do: s.raiseDecision,
-	}
+func loadTaskToMarkAwaitingDecision(ctx context.Context, c *executor.Call, in *contract.MarkAwaitingDecisionIn) (taskRow, authz.Resource, error) {
+	// The task is locked so that its assignee and status don't change after the
+	// policy check, and so that a concurrent call finds the request that this
+	// call creates.
+	return loadTaskResource(ctx, c, in.ProjectID, in.Task, true)
 }
 
 // raiseDecision raises a decision request on the task. A task has at most one open
@@ -106,34 +111,26 @@ func recipientsExcept(excluded op.UUID, users ...op.UUID) []op.UUID {
 	return list
 }
 
-func (s *Service) cancelDecisionHandler() executor.Handler[contract.CancelDecisionIn, contract.DecisionRequest, taskRow] {
-	return executor.Handler[contract.CancelDecisionIn, contract.DecisionRequest, taskRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.CancelDecisionIn) (taskRow, authz.Resource, error) {
-			return loadTaskResource(ctx, c, in.ProjectID, in.Task, false)
-		},
-		Do: func(ctx context.Context, c *executor.Call, in *contract.CancelDecisionIn, task taskRow) (*contract.DecisionRequest, error) {
-			row, err := loadDecision(ctx, c, lockDecisionSQL, &task, in.RequestID)
-			if err != nil {
-				return nil, err
-			}
-			if err := requireCanCancelDecision(ctx, c, row.RaisedBy, task.resource(c.Tenant)); err != nil {
-				return nil, err
-			}
-			if row.Status != contract.DecisionOpen {
-				return row.toDecisionRequest(&task), nil
-			}
-			return row.resolve(ctx, c, &task, contract.DecisionCancelled)
-		},
-	}
+func loadTaskToCancelDecision(ctx context.Context, c *executor.Call, in *contract.CancelDecisionIn) (taskRow, authz.Resource, error) {
+	return loadTaskResource(ctx, c, in.ProjectID, in.Task, false)
 }
 
-func (s *Service) answerDecisionHandler() executor.Handler[contract.AnswerDecisionIn, contract.DecisionRequest, taskRow] {
-	return executor.Handler[contract.AnswerDecisionIn, contract.DecisionRequest, taskRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.AnswerDecisionIn) (taskRow, authz.Resource, error) {
-			return loadTaskResource(ctx, c, in.ProjectID, in.Task, false)
-		},
-		Do: answerDecision,
+func cancelDecision(ctx context.Context, c *executor.Call, in *contract.CancelDecisionIn, task taskRow) (*contract.DecisionRequest, error) {
+	row, err := loadDecision(ctx, c, lockDecisionSQL, &task, in.RequestID)
+	if err != nil {
+		return nil, err
 	}
+	if err := requireCanCancelDecision(ctx, c, row.RaisedBy, task.resource(c.Tenant)); err != nil {
+		return nil, err
+	}
+	if row.Status != contract.DecisionOpen {
+		return row.toDecisionRequest(&task), nil
+	}
+	return row.resolve(ctx, c, &task, contract.DecisionCancelled)
+}
+
+func loadTaskToAnswerDecision(ctx context.Context, c *executor.Call, in *contract.AnswerDecisionIn) (taskRow, authz.Resource, error) {
+	return loadTaskResource(ctx, c, in.ProjectID, in.Task, false)
 }
 
 // answerDecision answers an open request. Of two concurrent answers the first counts;

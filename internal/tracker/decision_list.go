@@ -27,33 +27,30 @@ LIMIT @limit`
 
 // listDecisionsHandler returns a page of a task's decision requests, latest first. A
 // caller who may read the task may read its requests.
-func (s *Service) listDecisionsHandler() executor.Handler[contract.ListDecisionRequestsIn, op.Page[contract.DecisionRequest], taskRow] {
-	return executor.Handler[contract.ListDecisionRequestsIn, op.Page[contract.DecisionRequest], taskRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.ListDecisionRequestsIn) (taskRow, authz.Resource, error) {
-			return loadTaskResource(ctx, c, in.ProjectID, in.Task, false)
-		},
-		Do: func(ctx context.Context, c *executor.Call, in *contract.ListDecisionRequestsIn, task taskRow) (*op.Page[contract.DecisionRequest], error) {
-			args := postgres.Args{
-				"tenant": c.Tenant, "project": task.ProjectID, "task": task.ID, "status": in.Status,
-				"before": nil, "before_id": nil, "limit": in.Limit + 1,
-			}
-			after, err := readDecisionCursor(c, contract.ListDecisionRequests.Operation, in.Cursor)
-			if err != nil {
-				return nil, err
-			}
-			if after != nil {
-				args["before"], args["before_id"] = after.at, after.id
-			}
-			rows, err := postgres.Collect[decisionRow](ctx, c.DB, decisionPageSQL, args)
-			if err != nil {
-				return nil, err
-			}
-			page := op.NewPage(rows, in.Limit, func(last *decisionRow) string {
-				return op.NewCursor(contract.ListDecisionRequests.Name, c.Tenant, op.CursorTime(last.CreatedAt), string(last.ID))
-			})
-			return op.MapPage(page, func(r *decisionRow) contract.DecisionRequest { return *r.toDecisionRequest(&task) }), nil
-		},
+func loadTaskToReadDecisions(ctx context.Context, c *executor.Call, in *contract.ListDecisionRequestsIn) (taskRow, authz.Resource, error) {
+	return loadTaskResource(ctx, c, in.ProjectID, in.Task, false)
+}
+
+func listDecisions(ctx context.Context, c *executor.Call, in *contract.ListDecisionRequestsIn, task taskRow) (*op.Page[contract.DecisionRequest], error) {
+	args := postgres.Args{
+		"tenant": c.Tenant, "project": task.ProjectID, "task": task.ID, "status": in.Status,
+		"before": nil, "before_id": nil, "limit": in.Limit + 1,
 	}
+	after, err := readDecisionCursor(c, contract.ListDecisionRequests.Operation, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	if after != nil {
+		args["before"], args["before_id"] = after.at, after.id
+	}
+	rows, err := postgres.Collect[decisionRow](ctx, c.DB, decisionPageSQL, args)
+	if err != nil {
+		return nil, err
+	}
+	page := op.NewPage(rows, in.Limit, func(last *decisionRow) string {
+		return op.NewCursor(contract.ListDecisionRequests.Name, c.Tenant, op.CursorTime(last.CreatedAt), string(last.ID))
+	})
+	return op.MapPage(page, func(r *decisionRow) contract.DecisionRequest { return *r.toDecisionRequest(&task) }), nil
 }
 
 // decisionCursor is the position after a decision request in a list.

@@ -165,18 +165,7 @@ func (s *Service) WaitDecisionCalls() int64 { return s.decisionWaiters.waiting.L
 // each notification. Each read is a separate executor call with its own
 // authorization and transaction; no database connection is held between reads.
 func (s *Service) waitDecision() op.Bound {
-	read := executor.Handle(s.executor, contract.WaitDecision, executor.Handler[contract.WaitDecisionIn, contract.DecisionRequest, taskRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.WaitDecisionIn) (taskRow, authz.Resource, error) {
-			return loadTaskResource(ctx, c, in.ProjectID, in.Task, false)
-		},
-		Do: func(ctx context.Context, c *executor.Call, in *contract.WaitDecisionIn, task taskRow) (*contract.DecisionRequest, error) {
-			row, err := loadDecision(ctx, c, decisionByIDSQL, &task, in.RequestID)
-			if err != nil {
-				return nil, err
-			}
-			return row.toDecisionRequest(&task), nil
-		},
-	})
+	read := executor.Handle(s.executor, contract.WaitDecision, loadTaskToWaitForDecision, getDecision)
 	return op.Bound{Operation: read.Operation, Call: func(ctx context.Context, in any) (any, error) {
 		typed, ok := in.(*contract.WaitDecisionIn)
 		if !ok {
@@ -209,6 +198,18 @@ func (s *Service) waitDecision() op.Bound {
 			}
 		}
 	}}
+}
+
+func loadTaskToWaitForDecision(ctx context.Context, c *executor.Call, in *contract.WaitDecisionIn) (taskRow, authz.Resource, error) {
+	return loadTaskResource(ctx, c, in.ProjectID, in.Task, false)
+}
+
+func getDecision(ctx context.Context, c *executor.Call, in *contract.WaitDecisionIn, task taskRow) (*contract.DecisionRequest, error) {
+	row, err := loadDecision(ctx, c, decisionByIDSQL, &task, in.RequestID)
+	if err != nil {
+		return nil, err
+	}
+	return row.toDecisionRequest(&task), nil
 }
 
 // listenForDecisions subscribes the waiting calls to the database's notifications.

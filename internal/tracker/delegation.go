@@ -14,6 +14,15 @@ import (
 	"parapet/internal/uid"
 )
 
+func (s *Service) delegationOperations() []op.Bound {
+	return []op.Bound{
+		list(s, contract.ListDelegations, delegationColumns, s.listDelegations),
+		handle(s, contract.CreateDelegation, loadDelegationScope, s.createDelegation),
+		handle(s, contract.GetDelegation, loadDelegationToRead, getDelegation),
+		handle(s, contract.RevokeDelegation, loadDelegationToRevoke, revokeDelegation),
+	}
+}
+
 // delegationScope is the delegator and the scope of a new delegation. resource is the
 // policy input of that scope.
 type delegationScope struct {
@@ -21,13 +30,6 @@ type delegationScope struct {
 	projectID    op.UUID
 	initiativeID op.UUID
 	resource     authz.Resource
-}
-
-func (s *Service) createDelegationHandler() executor.Handler[contract.CreateDelegationIn, contract.Delegation, delegationScope] {
-	return executor.Handler[contract.CreateDelegationIn, contract.Delegation, delegationScope]{
-		Load: loadDelegationScope,
-		Do:   s.createDelegation,
-	}
 }
 
 // loadDelegationScope reads and locks the project or initiative of the new
@@ -148,36 +150,30 @@ func recordDelegation(c *executor.Call, r *delegationRow, action string, event *
 	})
 }
 
-func (s *Service) getDelegationHandler() executor.Handler[contract.DelegationIn, contract.Delegation, delegationRow] {
-	return executor.Handler[contract.DelegationIn, contract.Delegation, delegationRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.DelegationIn) (delegationRow, authz.Resource, error) {
-			row, err := loadDelegation(ctx, c, delegationSQL, in.DelegationID)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: func(_ context.Context, c *executor.Call, _ *contract.DelegationIn, row delegationRow) (*contract.Delegation, error) {
-			return row.toDelegation(c.Now), nil
-		},
-	}
+func loadDelegationToRead(ctx context.Context, c *executor.Call, in *contract.DelegationIn) (delegationRow, authz.Resource, error) {
+	row, err := loadDelegation(ctx, c, delegationSQL, in.DelegationID)
+	return row, row.resource(c.Tenant), err
 }
 
-func (s *Service) revokeDelegationHandler() executor.Handler[contract.DelegationIn, contract.Delegation, delegationRow] {
-	return executor.Handler[contract.DelegationIn, contract.Delegation, delegationRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.DelegationIn) (delegationRow, authz.Resource, error) {
-			row, err := loadDelegation(ctx, c, lockDelegationSQL, in.DelegationID)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: func(ctx context.Context, c *executor.Call, _ *contract.DelegationIn, row delegationRow) (*contract.Delegation, error) {
-			if row.RevokedAt != nil {
-				if err := authorizeUnchanged(ctx, c, contract.PermDelegationsRead, row.resource(c.Tenant)); err != nil {
-					return nil, err
-				}
-				return row.toDelegation(c.Now), nil
-			}
-			if err := revokeDelegation(ctx, c, &row); err != nil {
-				return nil, err
-			}
-			recordDelegation(c, &row, "delegation.revoked", contract.EventDelegationRevoked)
-			return row.toDelegation(c.Now), nil
-		},
+func getDelegation(_ context.Context, c *executor.Call, _ *contract.DelegationIn, row delegationRow) (*contract.Delegation, error) {
+	return row.toDelegation(c.Now), nil
+}
+
+func loadDelegationToRevoke(ctx context.Context, c *executor.Call, in *contract.DelegationIn) (delegationRow, authz.Resource, error) {
+	row, err := loadDelegation(ctx, c, lockDelegationSQL, in.DelegationID)
+	return row, row.resource(c.Tenant), err
+}
+
+func revokeDelegation(ctx context.Context, c *executor.Call, _ *contract.DelegationIn, row delegationRow) (*contract.Delegation, error) {
+	if row.RevokedAt != nil {
+		if err := authorizeUnchanged(ctx, c, contract.PermDelegationsRead, row.resource(c.Tenant)); err != nil {
+			return nil, err
+		}
+		return row.toDelegation(c.Now), nil
 	}
+	if err := revokeDelegationRow(ctx, c, &row); err != nil {
+		return nil, err
+	}
+	recordDelegation(c, &row, "delegation.revoked", contract.EventDelegationRevoked)
+	return row.toDelegation(c.Now), nil
 }

@@ -159,7 +159,7 @@ const revokeDelegationSQL = `
 UPDATE projects.delegations SET revoked_at = @now, revoked_by = @by
 WHERE tenant_id = @tenant AND id = @id AND revoked_at IS NULL`
 
-func revokeDelegation(ctx context.Context, c *executor.Call, r *delegationRow) error {
+func revokeDelegationRow(ctx context.Context, c *executor.Call, r *delegationRow) error {
 	r.RevokedAt, r.RevokedBy = &c.Now, &c.Actor.UserID
 	_, err := c.DB.Exec(ctx, revokeDelegationSQL, postgres.Args{"tenant": c.Tenant, "id": r.ID, "now": c.Now, "by": c.Actor.UserID})
 	return err

@@ -16,6 +16,21 @@ import (
 	"parapet/internal/uid"
 )
 
+func (s *Service) deliverableOperations() []op.Bound {
+	return []op.Bound{
+		list(s, contract.ListDeliverables, deliverableColumns, s.listDeliverables),
+		handle(s, contract.CreateDeliverable, loadProjectOfNewDeliverable, s.createDeliverable),
+		handle(s, contract.GetDeliverable, loadDeliverableToRead, getDeliverable),
+		handle(s, contract.UpdateDeliverable, loadDeliverableToUpdate, s.updateDeliverable),
+		transitionDeliverable(s, contract.SubmitDeliverable, contract.DeliverableSubmitted, deliverableRef, nil),
+		transitionDeliverable(s, contract.StartDeliverableReview, contract.DeliverableUnderReview, deliverableRef, nil),
+		transitionDeliverable(s, contract.AcceptDeliverable, contract.DeliverableAccepted, reviewRef, nil),
+		transitionDeliverable(s, contract.RejectDeliverable, contract.DeliverableRejected, rejectionRef, markFailedCriteria),
+		transitionDeliverable(s, contract.ReviseDeliverable, contract.DeliverableRevised, reviewRef, nil),
+		handle(s, contract.DeleteDeliverable, loadDeliverableToDelete, deleteDeliverable),
+	}
+}
+
 // deliverableTransitions lists the allowed next statuses of each status. A status
 // without next statuses is final.
 var deliverableTransitions = map[string][]string{
@@ -34,14 +49,9 @@ func finalStatusError(status string) error {
 	return fault.Conflict("The deliverable is " + status + ". It and its criteria cannot be changed any more.")
 }
 
-func (s *Service) createDeliverableHandler() executor.Handler[contract.CreateDeliverableIn, contract.Deliverable, projectRow] {
-	return executor.Handler[contract.CreateDeliverableIn, contract.Deliverable, projectRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateDeliverableIn) (projectRow, authz.Resource, error) {
-			project, err := loadProject(ctx, c, loadProjectKeyShareSQL, in.ProjectID)
-			return project, project.newTaskResource(c), err
-		},
-		Do: s.createDeliverable,
-	}
+func loadProjectOfNewDeliverable(ctx context.Context, c *executor.Call, in *contract.CreateDeliverableIn) (projectRow, authz.Resource, error) {
+	project, err := loadProject(ctx, c, loadProjectKeyShareSQL, in.ProjectID)
+	return project, project.newTaskResource(c), err
 }
 
 func (s *Service) createDeliverable(ctx context.Context, c *executor.Call, in *contract.CreateDeliverableIn, project projectRow) (*contract.Deliverable, error) {
@@ -96,26 +106,18 @@ func requireTaskInProject(ctx context.Context, c *executor.Call, project, task o
 	return err
 }
 
-func (s *Service) getDeliverableHandler() executor.Handler[contract.DeliverableIn, contract.Deliverable, deliverableRow] {
-	return executor.Handler[contract.DeliverableIn, contract.Deliverable, deliverableRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.DeliverableIn) (deliverableRow, authz.Resource, error) {
-			row, err := loadDeliverable(ctx, c, in.ProjectID, in.DeliverableID, false)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: func(ctx context.Context, c *executor.Call, _ *contract.DeliverableIn, row deliverableRow) (*contract.Deliverable, error) {
-			return row.toDeliverable(ctx, c)
-		},
-	}
+func loadDeliverableToRead(ctx context.Context, c *executor.Call, in *contract.DeliverableIn) (deliverableRow, authz.Resource, error) {
+	row, err := loadDeliverable(ctx, c, in.ProjectID, in.DeliverableID, false)
+	return row, row.resource(c.Tenant), err
 }
 
-func (s *Service) updateDeliverableHandler() executor.Handler[contract.UpdateDeliverableIn, contract.Deliverable, deliverableRow] {
-	return executor.Handler[contract.UpdateDeliverableIn, contract.Deliverable, deliverableRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateDeliverableIn) (deliverableRow, authz.Resource, error) {
-			row, err := loadDeliverable(ctx, c, in.ProjectID, in.DeliverableID, true)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: s.updateDeliverable,
-	}
+func getDeliverable(ctx context.Context, c *executor.Call, _ *contract.DeliverableIn, row deliverableRow) (*contract.Deliverable, error) {
+	return row.toDeliverable(ctx, c)
+}
+
+func loadDeliverableToUpdate(ctx context.Context, c *executor.Call, in *contract.UpdateDeliverableIn) (deliverableRow, authz.Resource, error) {
+	row, err := loadDeliverable(ctx, c, in.ProjectID, in.DeliverableID, true)
+	return row, row.resource(c.Tenant), err
 }
 
 func (s *Service) updateDeliverable(ctx context.Context, c *executor.Call, in *contract.UpdateDeliverableIn, old deliverableRow) (*contract.Deliverable, error) {
@@ -176,46 +178,44 @@ func (s *Service) updateDeliverable(ctx context.Context, c *executor.Call, in *c
 	return recordDeliverable(ctx, c, &row, "deliverable.updated", contract.EventDeliverableUpdated, changed, details)
 }
 
-// deliverableTransitionHandler returns the handler of an operation that changes a
-// deliverable's status. ref returns the ids and the reason from the input. apply is
-// optional: it makes further changes and returns details for the audit entry.
-func deliverableTransitionHandler[In any](to string, ref func(*In) (project, id op.UUID, reason string),
+// transitionDeliverable binds an operation that changes a deliverable's status. ref returns
+// the ids and the reason from the input. apply is optional: it makes further changes and
+// returns details for the audit entry.
+func transitionDeliverable[In any](s *Service, o op.Op[In, contract.Deliverable], to string, ref func(*In) (project, id op.UUID, reason string),
 	apply func(ctx context.Context, c *executor.Call, in *In, row *deliverableRow) (map[string]any, error),
-) executor.Handler[In, contract.Deliverable, deliverableRow] {
-	return executor.Handler[In, contract.Deliverable, deliverableRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *In) (deliverableRow, authz.Resource, error) {
-			project, id, _ := ref(in)
-			row, err := loadDeliverable(ctx, c, project, id, true)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: func(ctx context.Context, c *executor.Call, in *In, row deliverableRow) (*contract.Deliverable, error) {
-			from, allowed := row.Status, deliverableTransitions[row.Status]
-			if !slices.Contains(allowed, to) {
-				return nil, invalidTransitionError(from, to, allowed)
-			}
-			row.Status, row.UpdatedAt = to, c.Now
-			switch to {
-			case contract.DeliverableSubmitted:
-				row.SubmittedBy, row.SubmittedAt = &c.Actor.UserID, &c.Now
-			case contract.DeliverableUnderReview:
-			default:
-				row.ReviewedBy, row.ReviewedAt = &c.Actor.UserID, &c.Now
-				_, _, row.ReviewReason = ref(in)
-			}
-			details := map[string]any{}
-			if apply != nil {
-				var err error
-				if details, err = apply(ctx, c, in, &row); err != nil {
-					return nil, err
-				}
-			}
-			details["status"] = map[string]string{"from": from, "to": to}
-			if err := updateDeliverableRow(ctx, c, &row); err != nil {
+) op.Bound {
+	load := func(ctx context.Context, c *executor.Call, in *In) (deliverableRow, authz.Resource, error) {
+		project, id, _ := ref(in)
+		row, err := loadDeliverable(ctx, c, project, id, true)
+		return row, row.resource(c.Tenant), err
+	}
+	return handle(s, o, load, func(ctx context.Context, c *executor.Call, in *In, row deliverableRow) (*contract.Deliverable, error) {
+		from, allowed := row.Status, deliverableTransitions[row.Status]
+		if !slices.Contains(allowed, to) {
+			return nil, invalidTransitionError(from, to, allowed)
+		}
+		row.Status, row.UpdatedAt = to, c.Now
+		switch to {
+		case contract.DeliverableSubmitted:
+			row.SubmittedBy, row.SubmittedAt = &c.Actor.UserID, &c.Now
+		case contract.DeliverableUnderReview:
+		default:
+			row.ReviewedBy, row.ReviewedAt = &c.Actor.UserID, &c.Now
+			_, _, row.ReviewReason = ref(in)
+		}
+		details := map[string]any{}
+		if apply != nil {
+			var err error
+			if details, err = apply(ctx, c, in, &row); err != nil {
 				return nil, err
 			}
-			return recordDeliverable(ctx, c, &row, "deliverable.status_changed", contract.EventDeliverableStatusChanged, []string{"status"}, details)
-		},
-	}
+		}
+		details["status"] = map[string]string{"from": from, "to": to}
+		if err := updateDeliverableRow(ctx, c, &row); err != nil {
+			return nil, err
+		}
+		return recordDeliverable(ctx, c, &row, "deliverable.status_changed", contract.EventDeliverableStatusChanged, []string{"status"}, details)
+	})
 }
 
 func invalidTransitionError(from, to string, allowed []string) error {
@@ -262,21 +262,18 @@ func markFailedCriteria(ctx context.Context, c *executor.Call, in *contract.Reje
 	return map[string]any{"failedCriteria": ids}, nil
 }
 
-func (s *Service) deleteDeliverableHandler() executor.Handler[contract.DeliverableIn, op.None, deliverableRow] {
-	return executor.Handler[contract.DeliverableIn, op.None, deliverableRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.DeliverableIn) (deliverableRow, authz.Resource, error) {
-			row, err := loadDeliverable(ctx, c, in.ProjectID, in.DeliverableID, true)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: func(ctx context.Context, c *executor.Call, _ *contract.DeliverableIn, row deliverableRow) (*op.None, error) {
-			if err := authorizeCascade(ctx, c, "deliverables", row.ID); err != nil {
-				return nil, err
-			}
-			if _, err := recordDeliverable(ctx, c, &row, "deliverable.deleted", contract.EventDeliverableDeleted, nil, map[string]any{"status": row.Status}); err != nil {
-				return nil, err
-			}
-			_, err := c.DB.Exec(ctx, deleteDeliverableSQL, postgres.Args{"tenant": c.Tenant, "id": row.ID})
-			return &op.None{}, err
-		},
+func loadDeliverableToDelete(ctx context.Context, c *executor.Call, in *contract.DeliverableIn) (deliverableRow, authz.Resource, error) {
+	row, err := loadDeliverable(ctx, c, in.ProjectID, in.DeliverableID, true)
+	return row, row.resource(c.Tenant), err
+}
+
+func deleteDeliverable(ctx context.Context, c *executor.Call, _ *contract.DeliverableIn, row deliverableRow) (*op.None, error) {
+	if err := authorizeCascade(ctx, c, "deliverables", row.ID); err != nil {
+		return nil, err
 	}
+	if _, err := recordDeliverable(ctx, c, &row, "deliverable.deleted", contract.EventDeliverableDeleted, nil, map[string]any{"status": row.Status}); err != nil {
+		return nil, err
+	}
+	_, err := c.DB.Exec(ctx, deleteDeliverableSQL, postgres.Args{"tenant": c.Tenant, "id": row.ID})
+	return &op.None{}, err
 }

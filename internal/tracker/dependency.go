@@ -15,18 +15,21 @@ import (
 	"parapet/internal/uid"
 )
 
-func (s *Service) addDependencyHandler() executor.Handler[contract.AddDependencyIn, contract.Dependency, taskRow] {
-	return executor.Handler[contract.AddDependencyIn, contract.Dependency, taskRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.AddDependencyIn) (taskRow, authz.Resource, error) {
-			// Lock the graph before any task, in the same order as an import.
-			if err := lockGraph(ctx, c, in.ProjectID); err != nil {
-				return taskRow{}, authz.Resource{}, err
-			}
-			row, err := loadTask(ctx, c, in.ProjectID, in.Task, true)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: addDependency,
+func (s *Service) dependencyOperations() []op.Bound {
+	return []op.Bound{
+		handle(s, contract.ListDependencies, loadTaskToReadDependencies, listDependencies),
+		handle(s, contract.AddDependency, loadTaskToAddDependency, addDependency),
+		handle(s, contract.RemoveDependency, loadTaskToRemoveDependency, removeDependency),
 	}
+}
+
+func loadTaskToAddDependency(ctx context.Context, c *executor.Call, in *contract.AddDependencyIn) (taskRow, authz.Resource, error) {
+	// Lock the graph before any task, in the same order as an import.
+	if err := lockGraph(ctx, c, in.ProjectID); err != nil {
+		return taskRow{}, authz.Resource{}, err
+	}
+	row, err := loadTask(ctx, c, in.ProjectID, in.Task, true)
+	return row, row.resource(c.Tenant), err
 }
 
 // addDependency makes the task depend on another task that the caller can read. An
@@ -133,14 +136,9 @@ func cycleError(ctx context.Context, c *executor.Call, path []op.UUID) error {
 		WithDetails(map[string]any{"cycle": keys})
 }
 
-func (s *Service) removeDependencyHandler() executor.Handler[contract.RemoveDependencyIn, op.None, taskRow] {
-	return executor.Handler[contract.RemoveDependencyIn, op.None, taskRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.RemoveDependencyIn) (taskRow, authz.Resource, error) {
-			row, err := loadTask(ctx, c, in.ProjectID, in.Task, true)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: removeDependency,
-	}
+func loadTaskToRemoveDependency(ctx context.Context, c *executor.Call, in *contract.RemoveDependencyIn) (taskRow, authz.Resource, error) {
+	row, err := loadTask(ctx, c, in.ProjectID, in.Task, true)
+	return row, row.resource(c.Tenant), err
 }
 
 // removeDependency removes a dependency of the task. The other task is given by its
@@ -167,14 +165,9 @@ func removeDependency(ctx context.Context, c *executor.Call, in *contract.Remove
 	return &op.None{}, recordDependency(ctx, c, row.ID, existing[i].TaskID, "task.dependency_removed", contract.EventTaskDependencyRemoved)
 }
 
-func (s *Service) listDependenciesHandler() executor.Handler[contract.ListDependenciesIn, op.Page[contract.Dependency], taskRow] {
-	return executor.Handler[contract.ListDependenciesIn, op.Page[contract.Dependency], taskRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.ListDependenciesIn) (taskRow, authz.Resource, error) {
-			row, err := loadTask(ctx, c, in.ProjectID, in.Task, false)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: listDependencies,
-	}
+func loadTaskToReadDependencies(ctx context.Context, c *executor.Call, in *contract.ListDependenciesIn) (taskRow, authz.Resource, error) {
+	row, err := loadTask(ctx, c, in.ProjectID, in.Task, false)
+	return row, row.resource(c.Tenant), err
 }
 
 // listDependencies returns a page of the tasks that the task depends on, followed by

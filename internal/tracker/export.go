@@ -12,6 +12,12 @@ import (
 	"parapet/internal/op"
 )
 
+func (s *Service) exportOperations() []op.Bound {
+	return []op.Bound{
+		list(s, contract.ExportItems, taskColumns, s.exportItems),
+	}
+}
+
 // exportItems returns a page of the project's tasks as import items, ordered by number.
 // For an imported task it restores the item's original values as far as the task still
 // corresponds to them.

@@ -15,11 +15,16 @@ import (
 	"parapet/internal/uid"
 )
 
-func (s *Service) createGateHandler() executor.Handler[contract.CreateGateIn, contract.Gate, projectRow] {
-	return pipelineHandler(func(in *contract.CreateGateIn) op.UUID { return in.ProjectID }, addGate)
+func (s *Service) gateOperations() []op.Bound {
+	return []op.Bound{
+		changePipeline(s, contract.CreateGate, func(in *contract.CreateGateIn) op.UUID { return in.ProjectID }, createGate),
+		changePipeline(s, contract.UpdateGate, func(in *contract.UpdateGateIn) op.UUID { return in.ProjectID }, updateGate),
+		changePipeline(s, contract.DeleteGate, func(in *contract.DeleteGateIn) op.UUID { return in.ProjectID }, deleteGate),
+		changePipeline(s, contract.ReviewGate, func(in *contract.ReviewGateIn) op.UUID { return in.ProjectID }, reviewGate),
+	}
 }
 
-func addGate(ctx context.Context, c *executor.Call, in *contract.CreateGateIn, p *pipeline) (*contract.Gate, error) {
+func createGate(ctx context.Context, c *executor.Call, in *contract.CreateGateIn, p *pipeline) (*contract.Gate, error) {
 	if _, err := p.indexOfStage(in.StageID); err != nil {
 		return nil, fault.Validation("stageId", "The project has no such stage.")
 	}
@@ -61,11 +66,7 @@ func trimGateCriteria(given []string) ([]string, error) {
 	return criteria, nil
 }
 
-func (s *Service) updateGateHandler() executor.Handler[contract.UpdateGateIn, contract.Gate, projectRow] {
-	return pipelineHandler(func(in *contract.UpdateGateIn) op.UUID { return in.ProjectID }, changeGate)
-}
-
-func changeGate(ctx context.Context, c *executor.Call, in *contract.UpdateGateIn, p *pipeline) (*contract.Gate, error) {
+func updateGate(ctx context.Context, c *executor.Call, in *contract.UpdateGateIn, p *pipeline) (*contract.Gate, error) {
 	row, err := p.findGate(in.GateID)
 	if err != nil {
 		return nil, err
@@ -103,11 +104,7 @@ func changeGate(ctx context.Context, c *executor.Call, in *contract.UpdateGateIn
 	return p.toGate(row), nil
 }
 
-func (s *Service) deleteGateHandler() executor.Handler[contract.DeleteGateIn, op.None, projectRow] {
-	return pipelineHandler(func(in *contract.DeleteGateIn) op.UUID { return in.ProjectID }, removeGate)
-}
-
-func removeGate(ctx context.Context, c *executor.Call, in *contract.DeleteGateIn, p *pipeline) (*op.None, error) {
+func deleteGate(ctx context.Context, c *executor.Call, in *contract.DeleteGateIn, p *pipeline) (*op.None, error) {
 	row, err := p.findGate(in.GateID)
 	if err != nil {
 		return nil, err
@@ -119,13 +116,9 @@ func removeGate(ctx context.Context, c *executor.Call, in *contract.DeleteGateIn
 	return &op.None{}, nil
 }
 
-func (s *Service) reviewGateHandler() executor.Handler[contract.ReviewGateIn, contract.GateReviewOutcome, projectRow] {
-	return pipelineHandler(func(in *contract.ReviewGateIn) op.UUID { return in.ProjectID }, castVote)
-}
-
-// castVote stores the caller's vote and updates the gate's status. PASS and WAIVE also
+// reviewGate stores the caller's vote and updates the gate's status. PASS and WAIVE also
 // start the next stage in the same transaction; FAIL and HOLD do not change stages.
-func castVote(ctx context.Context, c *executor.Call, in *contract.ReviewGateIn, p *pipeline) (*contract.GateReviewOutcome, error) {
+func reviewGate(ctx context.Context, c *executor.Call, in *contract.ReviewGateIn, p *pipeline) (*contract.GateReviewOutcome, error) {
 	if in.Vote == contract.VoteWaive {
 		if err := c.Decide(ctx, contract.PermGatesWaive, p.project.resource(c.Tenant)); err != nil {
 			return nil, err

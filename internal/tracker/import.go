@@ -14,14 +14,15 @@ import (
 	"parapet/internal/uid"
 )
 
-func (s *Service) importItemsHandler() executor.Handler[contract.ImportItemsIn, contract.ImportItemsOut, projectRow] {
-	return executor.Handler[contract.ImportItemsIn, contract.ImportItemsOut, projectRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.ImportItemsIn) (projectRow, authz.Resource, error) {
-			project, err := loadProject(ctx, c, loadProjectKeyShareSQL, in.ProjectID)
-			return project, project.newTaskResource(c), err
-		},
-		Do: importItems,
+func (s *Service) importOperations() []op.Bound {
+	return []op.Bound{
+		handle(s, contract.ImportItems, loadProjectToImportItems, importItems),
 	}
+}
+
+func loadProjectToImportItems(ctx context.Context, c *executor.Call, in *contract.ImportItemsIn) (projectRow, authz.Resource, error) {
+	project, err := loadProject(ctx, c, loadProjectKeyShareSQL, in.ProjectID)
+	return project, project.newTaskResource(c), err
 }
 
 // importBatch is the state of one import-items request.

@@ -9,6 +9,12 @@ import (
 	"parapet/internal/postgres"
 )
 
+func (s *Service) inboxOperations() []op.Bound {
+	return []op.Bound{
+		executor.Authenticated(s.executor, contract.GetInbox, s.inbox),
+	}
+}
+
 // inbox returns the work that waits for the caller. Each section contains the tasks that
 // the caller may both read and work on, because it applies the filters of both permissions.
 func (s *Service) inbox(ctx context.Context, c *executor.Call, in *contract.InboxIn) (*contract.Inbox, error) {

@@ -13,26 +13,33 @@ import (
 	"parapet/internal/uid"
 )
 
+func (s *Service) initiativeOperations() []op.Bound {
+	return []op.Bound{
+		list(s, contract.ListInitiatives, initiativeColumns, s.listInitiatives),
+		handleReturning(s, contract.CreateInitiative, loadNewInitiative, s.createInitiative, loadReturnedInitiative),
+		list(s, contract.FindInitiative, initiativeColumns, s.findInitiative),
+		handle(s, contract.GetInitiative, loadInitiativeToRead, getInitiative),
+		handle(s, contract.UpdateInitiative, loadInitiativeToUpdate, s.updateInitiative),
+		handle(s, contract.DeleteInitiative, loadInitiativeToDelete, deleteInitiative),
+	}
+}
+
 // createInitiativeHandler authorizes the new initiative in the organisation it will
 // belong to.
-func (s *Service) createInitiativeHandler() executor.Handler[contract.CreateInitiativeIn, contract.Initiative, op.UUID] {
-	return executor.Handler[contract.CreateInitiativeIn, contract.Initiative, op.UUID]{
-		Load: func(_ context.Context, c *executor.Call, in *contract.CreateInitiativeIn) (op.UUID, authz.Resource, error) {
-			organisation := in.OrganisationID
-			if organisation == "" {
-				organisation = c.Actor.Organisation
-			}
-			return organisation, authz.Resource{
-				Type: "initiative", Tenant: string(c.Tenant), Organisation: string(organisation),
-				Creator: string(c.Actor.UserID), Classification: in.Classification,
-			}, nil
-		},
-		Do: s.createInitiative,
-		Returned: func(ctx context.Context, c *executor.Call, out *contract.Initiative) (authz.Resource, error) {
-			row, err := loadInitiative(ctx, c, loadInitiativeSQL, out.ID)
-			return row.resource(c.Tenant), err
-		},
+func loadNewInitiative(_ context.Context, c *executor.Call, in *contract.CreateInitiativeIn) (op.UUID, authz.Resource, error) {
+	organisation := in.OrganisationID
+	if organisation == "" {
+		organisation = c.Actor.Organisation
 	}
+	return organisation, authz.Resource{
+		Type: "initiative", Tenant: string(c.Tenant), Organisation: string(organisation),
+		Creator: string(c.Actor.UserID), Classification: in.Classification,
+	}, nil
+}
+
+func loadReturnedInitiative(ctx context.Context, c *executor.Call, out *contract.Initiative) (authz.Resource, error) {
+	row, err := loadInitiative(ctx, c, loadInitiativeSQL, out.ID)
+	return row.resource(c.Tenant), err
 }
 
 // createInitiative creates an initiative with status ACTIVE and without projects.
@@ -59,26 +66,18 @@ func (s *Service) createInitiative(ctx context.Context, c *executor.Call, in *co
 	return row.toInitiative(), nil
 }
 
-func (s *Service) getInitiativeHandler() executor.Handler[contract.GetInitiativeIn, contract.InitiativeDetail, initiativeRow] {
-	return executor.Handler[contract.GetInitiativeIn, contract.InitiativeDetail, initiativeRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.GetInitiativeIn) (initiativeRow, authz.Resource, error) {
-			row, err := loadInitiative(ctx, c, loadInitiativeSQL, in.InitiativeID)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: func(ctx context.Context, c *executor.Call, _ *contract.GetInitiativeIn, row initiativeRow) (*contract.InitiativeDetail, error) {
-			return row.loadDetail(ctx, c)
-		},
-	}
+func loadInitiativeToRead(ctx context.Context, c *executor.Call, in *contract.GetInitiativeIn) (initiativeRow, authz.Resource, error) {
+	row, err := loadInitiative(ctx, c, loadInitiativeSQL, in.InitiativeID)
+	return row, row.resource(c.Tenant), err
 }
 
-func (s *Service) updateInitiativeHandler() executor.Handler[contract.UpdateInitiativeIn, contract.Initiative, initiativeRow] {
-	return executor.Handler[contract.UpdateInitiativeIn, contract.Initiative, initiativeRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateInitiativeIn) (initiativeRow, authz.Resource, error) {
-			row, err := loadInitiative(ctx, c, lockInitiativeSQL, in.InitiativeID)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: s.updateInitiative,
-	}
+func getInitiative(ctx context.Context, c *executor.Call, _ *contract.GetInitiativeIn, row initiativeRow) (*contract.InitiativeDetail, error) {
+	return row.loadDetail(ctx, c)
+}
+
+func loadInitiativeToUpdate(ctx context.Context, c *executor.Call, in *contract.UpdateInitiativeIn) (initiativeRow, authz.Resource, error) {
+	row, err := loadInitiative(ctx, c, lockInitiativeSQL, in.InitiativeID)
+	return row, row.resource(c.Tenant), err
 }
 
 func (s *Service) updateInitiative(ctx context.Context, c *executor.Call, in *contract.UpdateInitiativeIn, old initiativeRow) (*contract.Initiative, error) {
@@ -177,14 +176,9 @@ func (r *initiativeRow) validate() error {
 	return nil
 }
 
-func (s *Service) deleteInitiativeHandler() executor.Handler[contract.DeleteInitiativeIn, op.None, initiativeRow] {
-	return executor.Handler[contract.DeleteInitiativeIn, op.None, initiativeRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.DeleteInitiativeIn) (initiativeRow, authz.Resource, error) {
-			row, err := loadInitiative(ctx, c, lockInitiativeSQL, in.InitiativeID)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: deleteInitiative,
-	}
+func loadInitiativeToDelete(ctx context.Context, c *executor.Call, in *contract.DeleteInitiativeIn) (initiativeRow, authz.Resource, error) {
+	row, err := loadInitiative(ctx, c, lockInitiativeSQL, in.InitiativeID)
+	return row, row.resource(c.Tenant), err
 }
 
 // deleteInitiative deletes the initiative. Its projects and tagged epics stay: each

@@ -14,6 +14,36 @@ import (
 	"parapet/internal/uid"
 )
 
+func (s *Service) issueOperations() []op.Bound {
+	return []op.Bound{
+		list(s, contract.ListIssues, issueColumns, s.listIssues),
+		handleReturning(s, contract.CreateIssue, loadProjectOfNewIssue, createIssue, loadReturnedIssue),
+		handle(s, contract.GetIssue, loadIssueToRead, getIssue),
+		changeIssue(s, contract.UpdateIssue, issueChange[contract.UpdateIssueIn]{
+			ref: func(in *contract.UpdateIssueIn) string { return in.Issue }, apply: applyIssueUpdate,
+			action: "issue.updated", event: contract.EventIssueUpdated,
+		}),
+		handle(s, contract.DeleteIssue, loadIssueToDelete, deleteIssue),
+		changeIssue(s, contract.AssignIssue, issueChange[contract.AssignIssueIn]{
+			ref: func(in *contract.AssignIssueIn) string { return in.Issue }, apply: s.applyIssueAssignment,
+			action: "issue.assigned", event: contract.EventIssueAssigned, countsAsResponse: true,
+		}),
+		changeIssue(s, contract.EscalateIssue, issueChange[contract.EscalateIssueIn]{
+			ref: func(in *contract.EscalateIssueIn) string { return in.Issue }, apply: applyIssueEscalation,
+			action: "issue.escalated", event: contract.EventIssueEscalated,
+		}),
+		changeIssue(s, contract.TransitionIssue, issueChange[contract.TransitionIssueIn]{
+			ref: func(in *contract.TransitionIssueIn) string { return in.Issue }, apply: applyIssueTransition,
+			action: "issue.transitioned", event: contract.EventIssueTransitioned, countsAsResponse: true,
+		}),
+		changeIssue(s, contract.ResolveIssue, issueChange[contract.ResolveIssueIn]{
+			ref: func(in *contract.ResolveIssueIn) string { return in.Issue }, apply: applyIssueResolution,
+			action: "issue.resolved", event: contract.EventIssueResolved, countsAsResponse: true,
+		}),
+		handleReturning(s, contract.PromoteIssue, loadIssueToPromote, s.promoteIssue, loadReturnedTask),
+	}
+}
+
 // slaDeadlines returns when the first response to an issue and its resolution are due.
 func slaDeadlines(severity string, created time.Time) (respond, resolve time.Time) {
 	responseHours, resolutionHours := 24, 168
@@ -28,45 +58,40 @@ func slaDeadlines(severity string, created time.Time) (respond, resolve time.Tim
 	return created.Add(time.Duration(responseHours) * time.Hour), created.Add(time.Duration(resolutionHours) * time.Hour)
 }
 
-func (s *Service) createIssueHandler() executor.Handler[contract.CreateIssueIn, contract.Issue, projectRow] {
-	return executor.Handler[contract.CreateIssueIn, contract.Issue, projectRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateIssueIn) (projectRow, authz.Resource, error) {
-			project, err := loadProject(ctx, c, loadProjectKeyShareSQL, in.ProjectID)
-			return project, project.newTaskResource(c), err
-		},
-		Returned: func(ctx context.Context, c *executor.Call, out *contract.Issue) (authz.Resource, error) {
-			row, err := loadIssue(ctx, c, string(out.ID), false)
-			return row.resource(c.Tenant), err
-		},
-		Do: func(ctx context.Context, c *executor.Call, in *contract.CreateIssueIn, project projectRow) (*contract.Issue, error) {
-			row := issueRow{
-				issueSummaryRow: issueSummaryRow{
-					ID: uid.New(), ProjectID: project.ID, Prefix: project.toProject().IssuePrefix, Title: strings.TrimSpace(in.Title),
-					Severity: in.Severity, Status: contract.IssueOpen, DueDate: optional(in.DueDate),
-					CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
-				},
-				Description: in.Description, OrganisationID: project.OrganisationID, Classification: project.Classification,
-			}
-			row.FirstResponseDueAt, row.ResolutionDueAt = slaDeadlines(row.Severity, row.CreatedAt)
-			if err := insertIssueRow(ctx, c, &row); err != nil {
-				return nil, err
-			}
-			recordIssue(c, &row, "issue.created", contract.EventIssueCreated, nil, map[string]any{"severity": row.Severity})
-			return row.toIssue(c.Now), nil
-		},
-	}
+func loadProjectOfNewIssue(ctx context.Context, c *executor.Call, in *contract.CreateIssueIn) (projectRow, authz.Resource, error) {
+	project, err := loadProject(ctx, c, loadProjectKeyShareSQL, in.ProjectID)
+	return project, project.newTaskResource(c), err
 }
 
-func (s *Service) getIssueHandler() executor.Handler[contract.GetIssueIn, contract.Issue, issueRow] {
-	return executor.Handler[contract.GetIssueIn, contract.Issue, issueRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.GetIssueIn) (issueRow, authz.Resource, error) {
-			row, err := loadIssue(ctx, c, in.Issue, false)
-			return row, row.resource(c.Tenant), err
+func loadReturnedIssue(ctx context.Context, c *executor.Call, out *contract.Issue) (authz.Resource, error) {
+	row, err := loadIssue(ctx, c, string(out.ID), false)
+	return row.resource(c.Tenant), err
+}
+
+func createIssue(ctx context.Context, c *executor.Call, in *contract.CreateIssueIn, project projectRow) (*contract.Issue, error) {
+	row := issueRow{
+		issueSummaryRow: issueSummaryRow{
+			ID: uid.New(), ProjectID: project.ID, Prefix: project.toProject().IssuePrefix, Title: strings.TrimSpace(in.Title),
+			Severity: in.Severity, Status: contract.IssueOpen, DueDate: optional(in.DueDate),
+			CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
 		},
-		Do: func(_ context.Context, c *executor.Call, _ *contract.GetIssueIn, row issueRow) (*contract.Issue, error) {
-			return row.toIssue(c.Now), nil
-		},
+		Description: in.Description, OrganisationID: project.OrganisationID, Classification: project.Classification,
 	}
+	row.FirstResponseDueAt, row.ResolutionDueAt = slaDeadlines(row.Severity, row.CreatedAt)
+	if err := insertIssueRow(ctx, c, &row); err != nil {
+		return nil, err
+	}
+	recordIssue(c, &row, "issue.created", contract.EventIssueCreated, nil, map[string]any{"severity": row.Severity})
+	return row.toIssue(c.Now), nil
+}
+
+func loadIssueToRead(ctx context.Context, c *executor.Call, in *contract.GetIssueIn) (issueRow, authz.Resource, error) {
+	row, err := loadIssue(ctx, c, in.Issue, false)
+	return row, row.resource(c.Tenant), err
+}
+
+func getIssue(_ context.Context, c *executor.Call, _ *contract.GetIssueIn, row issueRow) (*contract.Issue, error) {
+	return row.toIssue(c.Now), nil
 }
 
 // issueChange describes an operation that changes one issue.
@@ -82,112 +107,81 @@ type issueChange[In any] struct {
 	countsAsResponse bool
 }
 
-func changeIssue[In any](h issueChange[In]) executor.Handler[In, contract.Issue, issueRow] {
-	return executor.Handler[In, contract.Issue, issueRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *In) (issueRow, authz.Resource, error) {
-			row, err := loadIssue(ctx, c, h.ref(in), true)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: func(ctx context.Context, c *executor.Call, in *In, old issueRow) (*contract.Issue, error) {
-			row := old
-			if err := h.apply(ctx, c, in, &row); err != nil {
-				return nil, err
-			}
-			changed := row.changedFields(&old)
-			if len(changed) == 0 {
-				if err := authorizeUnchanged(ctx, c, contract.PermIssuesRead, old.resource(c.Tenant)); err != nil {
-					return nil, err
-				}
-				return old.toIssue(c.Now), nil
-			}
-			if h.countsAsResponse && row.FirstRespondedAt == nil && c.Actor.UserID != row.CreatedBy {
-				row.FirstRespondedAt = &c.Now
-				changed = append(changed, "firstRespondedAt")
-			}
-			row.UpdatedAt = c.Now
-			if err := updateIssueRow(ctx, c, &row); err != nil {
-				return nil, err
-			}
-			recordIssue(c, &row, h.action, h.event, changed, row.auditChanges(&old))
-			return row.toIssue(c.Now), nil
-		},
+// changeIssue binds an operation that changes one issue.
+func changeIssue[In any](s *Service, o op.Op[In, contract.Issue], h issueChange[In]) op.Bound {
+	load := func(ctx context.Context, c *executor.Call, in *In) (issueRow, authz.Resource, error) {
+		row, err := loadIssue(ctx, c, h.ref(in), true)
+		return row, row.resource(c.Tenant), err
 	}
-}
-
-func (s *Service) updateIssueHandler() executor.Handler[contract.UpdateIssueIn, contract.Issue, issueRow] {
-	return changeIssue(issueChange[contract.UpdateIssueIn]{
-		ref: func(in *contract.UpdateIssueIn) string { return in.Issue },
-		apply: func(_ context.Context, _ *executor.Call, in *contract.UpdateIssueIn, r *issueRow) error {
-			if in.Title.Null {
-				return nullFieldError("title")
+	return handle(s, o, load, func(ctx context.Context, c *executor.Call, in *In, old issueRow) (*contract.Issue, error) {
+		row := old
+		if err := h.apply(ctx, c, in, &row); err != nil {
+			return nil, err
+		}
+		changed := row.changedFields(&old)
+		if len(changed) == 0 {
+			if err := authorizeUnchanged(ctx, c, contract.PermIssuesRead, old.resource(c.Tenant)); err != nil {
+				return nil, err
 			}
-			r.Title = strings.TrimSpace(in.Title.Or(r.Title))
-			if r.Title == "" {
-				return fault.Validation("title", "The field title cannot be blank.")
-			}
-			r.Description = in.Description.Or(r.Description)
-			r.DueDate = changedValue(in.DueDate, r.DueDate)
-			return nil
-		},
-		action: "issue.updated", event: contract.EventIssueUpdated,
+			return old.toIssue(c.Now), nil
+		}
+		if h.countsAsResponse && row.FirstRespondedAt == nil && c.Actor.UserID != row.CreatedBy {
+			row.FirstRespondedAt = &c.Now
+			changed = append(changed, "firstRespondedAt")
+		}
+		row.UpdatedAt = c.Now
+		if err := updateIssueRow(ctx, c, &row); err != nil {
+			return nil, err
+		}
+		recordIssue(c, &row, h.action, h.event, changed, row.auditChanges(&old))
+		return row.toIssue(c.Now), nil
 	})
 }
 
-func (s *Service) assignIssueHandler() executor.Handler[contract.AssignIssueIn, contract.Issue, issueRow] {
-	return changeIssue(issueChange[contract.AssignIssueIn]{
-		ref: func(in *contract.AssignIssueIn) string { return in.Issue },
-		apply: func(ctx context.Context, c *executor.Call, in *contract.AssignIssueIn, r *issueRow) error {
-			if !in.Assignee.Set {
-				return fault.Validation("assignee", "The field assignee is required: the id of a user, or an empty string to unassign.")
-			}
-			if in.Assignee.Or("") == "" {
-				r.AssigneeID = nil
-				return nil
-			}
-			user := in.Assignee.Value
-			if user == value(r.AssigneeID) {
-				return nil
-			}
-			r.AssigneeID = &user
-			return s.checkAssignable(ctx, c, "assignee", user, r.Classification)
-		},
-		action: "issue.assigned", event: contract.EventIssueAssigned, countsAsResponse: true,
-	})
+func applyIssueUpdate(_ context.Context, _ *executor.Call, in *contract.UpdateIssueIn, r *issueRow) error {
+	if in.Title.Null {
+		return nullFieldError("title")
+	}
+	r.Title = strings.TrimSpace(in.Title.Or(r.Title))
+	if r.Title == "" {
+		return fault.Validation("title", "The field title cannot be blank.")
+	}
+	r.Description = in.Description.Or(r.Description)
+	r.DueDate = changedValue(in.DueDate, r.DueDate)
+	return nil
 }
 
-func (s *Service) escalateIssueHandler() executor.Handler[contract.EscalateIssueIn, contract.Issue, issueRow] {
-	return changeIssue(issueChange[contract.EscalateIssueIn]{
-		ref: func(in *contract.EscalateIssueIn) string { return in.Issue },
-		apply: func(_ context.Context, _ *executor.Call, in *contract.EscalateIssueIn, r *issueRow) error {
-			r.Severity = in.Severity
-			r.FirstResponseDueAt, r.ResolutionDueAt = slaDeadlines(r.Severity, r.CreatedAt)
-			return nil
-		},
-		action: "issue.escalated", event: contract.EventIssueEscalated,
-	})
+func (s *Service) applyIssueAssignment(ctx context.Context, c *executor.Call, in *contract.AssignIssueIn, r *issueRow) error {
+	if !in.Assignee.Set {
+		return fault.Validation("assignee", "The field assignee is required: the id of a user, or an empty string to unassign.")
+	}
+	if in.Assignee.Or("") == "" {
+		r.AssigneeID = nil
+		return nil
+	}
+	user := in.Assignee.Value
+	if user == value(r.AssigneeID) {
+		return nil
+	}
+	r.AssigneeID = &user
+	return s.checkAssignable(ctx, c, "assignee", user, r.Classification)
 }
 
-func (s *Service) transitionIssueHandler() executor.Handler[contract.TransitionIssueIn, contract.Issue, issueRow] {
-	return changeIssue(issueChange[contract.TransitionIssueIn]{
-		ref: func(in *contract.TransitionIssueIn) string { return in.Issue },
-		apply: func(_ context.Context, c *executor.Call, in *contract.TransitionIssueIn, r *issueRow) error {
-			r.setStatus(c, in.To)
-			return nil
-		},
-		action: "issue.transitioned", event: contract.EventIssueTransitioned, countsAsResponse: true,
-	})
+func applyIssueEscalation(_ context.Context, _ *executor.Call, in *contract.EscalateIssueIn, r *issueRow) error {
+	r.Severity = in.Severity
+	r.FirstResponseDueAt, r.ResolutionDueAt = slaDeadlines(r.Severity, r.CreatedAt)
+	return nil
 }
 
-func (s *Service) resolveIssueHandler() executor.Handler[contract.ResolveIssueIn, contract.Issue, issueRow] {
-	return changeIssue(issueChange[contract.ResolveIssueIn]{
-		ref: func(in *contract.ResolveIssueIn) string { return in.Issue },
-		apply: func(_ context.Context, c *executor.Call, in *contract.ResolveIssueIn, r *issueRow) error {
-			r.setStatus(c, contract.IssueResolved)
-			r.Resolution = &in.Resolution
-			return nil
-		},
-		action: "issue.resolved", event: contract.EventIssueResolved, countsAsResponse: true,
-	})
+func applyIssueTransition(_ context.Context, c *executor.Call, in *contract.TransitionIssueIn, r *issueRow) error {
+	r.setStatus(c, in.To)
+	return nil
+}
+
+func applyIssueResolution(_ context.Context, c *executor.Call, in *contract.ResolveIssueIn, r *issueRow) error {
+	r.setStatus(c, contract.IssueResolved)
+	r.Resolution = &in.Resolution
+	return nil
 }
 
 // setStatus sets the status. A final status sets the resolution time; any other status
@@ -241,21 +235,18 @@ func (r *issueRow) auditChanges(old *issueRow) map[string]any {
 	return changes
 }
 
-func (s *Service) deleteIssueHandler() executor.Handler[contract.DeleteIssueIn, op.None, issueRow] {
-	return executor.Handler[contract.DeleteIssueIn, op.None, issueRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.DeleteIssueIn) (issueRow, authz.Resource, error) {
-			row, err := loadIssue(ctx, c, in.Issue, true)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: func(ctx context.Context, c *executor.Call, _ *contract.DeleteIssueIn, row issueRow) (*op.None, error) {
-			if err := authorizeCascade(ctx, c, "issues", row.ID); err != nil {
-				return nil, err
-			}
-			if _, err := c.DB.Exec(ctx, deleteIssueSQL, postgres.Args{"tenant": c.Tenant, "id": row.ID}); err != nil {
-				return nil, postgres.MapError(err, issueConstraints())
-			}
-			recordIssue(c, &row, "issue.deleted", contract.EventIssueDeleted, nil, nil)
-			return &op.None{}, nil
-		},
+func loadIssueToDelete(ctx context.Context, c *executor.Call, in *contract.DeleteIssueIn) (issueRow, authz.Resource, error) {
+	row, err := loadIssue(ctx, c, in.Issue, true)
+	return row, row.resource(c.Tenant), err
+}
+
+func deleteIssue(ctx context.Context, c *executor.Call, _ *contract.DeleteIssueIn, row issueRow) (*op.None, error) {
+	if err := authorizeCascade(ctx, c, "issues", row.ID); err != nil {
+		return nil, err
 	}
+	if _, err := c.DB.Exec(ctx, deleteIssueSQL, postgres.Args{"tenant": c.Tenant, "id": row.ID}); err != nil {
+		return nil, postgres.MapError(err, issueConstraints())
+	}
+	recordIssue(c, &row, "issue.deleted", contract.EventIssueDeleted, nil, nil)
+	return &op.None{}, nil
 }

@@ -13,14 +13,17 @@ import (
 	"parapet/internal/uid"
 )
 
-func (s *Service) claimNextReadyHandler() executor.Handler[contract.ClaimNextReadyIn, contract.ClaimNextReadyOut, projectRow] {
-	return executor.Handler[contract.ClaimNextReadyIn, contract.ClaimNextReadyOut, projectRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.ClaimNextReadyIn) (projectRow, authz.Resource, error) {
-			project, err := loadProject(ctx, c, loadProjectKeyShareSQL, in.ProjectID)
-			return project, project.newTaskResource(c), err
-		},
-		Do: s.claimNextReady,
+func (s *Service) leaseOperations() []op.Bound {
+	return []op.Bound{
+		handle(s, contract.ClaimNextReady, loadProjectToClaimNextReady, s.claimNextReady),
+		handle(s, contract.KeepClaim, loadTaskToKeepClaim, keepClaim),
+		handle(s, contract.ReleaseClaim, loadTaskToReleaseClaim, releaseClaim),
 	}
+}
+
+func loadProjectToClaimNextReady(ctx context.Context, c *executor.Call, in *contract.ClaimNextReadyIn) (projectRow, authz.Resource, error) {
+	project, err := loadProject(ctx, c, loadProjectKeyShareSQL, in.ProjectID)
+	return project, project.newTaskResource(c), err
 }
 
 // claimNextReady assigns the first task of the ready set to the caller, or to the
@@ -100,50 +103,44 @@ func reloadAndRecordTask(ctx context.Context, c *executor.Call, id op.UUID, acti
 	return rows[id], nil
 }
 
-func (s *Service) keepClaimHandler() executor.Handler[contract.KeepClaimIn, contract.Lease, taskRow] {
-	return executor.Handler[contract.KeepClaimIn, contract.Lease, taskRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.KeepClaimIn) (taskRow, authz.Resource, error) {
-			row, err := loadTask(ctx, c, in.ProjectID, in.Task, true)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: func(ctx context.Context, c *executor.Call, in *contract.KeepClaimIn, row taskRow) (*contract.Lease, error) {
-			lease, err := requireLease(ctx, c, &row, in.LeaseID)
-			if err != nil {
-				return nil, err
-			}
-			seconds := in.LeaseSeconds
-			if seconds == 0 {
-				seconds = lease.Seconds
-			}
-			lease.extend(c, seconds)
-			if err := updateLeaseRow(ctx, c, &lease); err != nil {
-				return nil, err
-			}
-			_, err = reloadAndRecordTask(ctx, c, row.ID, "task.claim_renewed", contract.EventTaskClaimRenewed, nil,
-				map[string]any{"lease": lease.ID, "holder": lease.HolderID, "expiresAt": lease.ExpiresAt})
-			return lease.toLease(), err
-		},
-	}
+func loadTaskToKeepClaim(ctx context.Context, c *executor.Call, in *contract.KeepClaimIn) (taskRow, authz.Resource, error) {
+	row, err := loadTask(ctx, c, in.ProjectID, in.Task, true)
+	return row, row.resource(c.Tenant), err
 }
 
-func (s *Service) releaseClaimHandler() executor.Handler[contract.ReleaseClaimIn, contract.Task, taskRow] {
-	return executor.Handler[contract.ReleaseClaimIn, contract.Task, taskRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.ReleaseClaimIn) (taskRow, authz.Resource, error) {
-			row, err := loadTask(ctx, c, in.ProjectID, in.Task, true)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: func(ctx context.Context, c *executor.Call, in *contract.ReleaseClaimIn, row taskRow) (*contract.Task, error) {
-			lease, err := requireLease(ctx, c, &row, in.LeaseID)
-			if err != nil {
-				return nil, err
-			}
-			returned, err := returnTask(ctx, c, &row, &lease, "task.claim_released", contract.EventTaskClaimReleased)
-			if err != nil {
-				return nil, err
-			}
-			return returned.toTaskForCaller(ctx, c), nil
-		},
+func keepClaim(ctx context.Context, c *executor.Call, in *contract.KeepClaimIn, row taskRow) (*contract.Lease, error) {
+	lease, err := requireLease(ctx, c, &row, in.LeaseID)
+	if err != nil {
+		return nil, err
 	}
+	seconds := in.LeaseSeconds
+	if seconds == 0 {
+		seconds = lease.Seconds
+	}
+	lease.extend(c, seconds)
+	if err := updateLeaseRow(ctx, c, &lease); err != nil {
+		return nil, err
+	}
+	_, err = reloadAndRecordTask(ctx, c, row.ID, "task.claim_renewed", contract.EventTaskClaimRenewed, nil,
+		map[string]any{"lease": lease.ID, "holder": lease.HolderID, "expiresAt": lease.ExpiresAt})
+	return lease.toLease(), err
+}
+
+func loadTaskToReleaseClaim(ctx context.Context, c *executor.Call, in *contract.ReleaseClaimIn) (taskRow, authz.Resource, error) {
+	row, err := loadTask(ctx, c, in.ProjectID, in.Task, true)
+	return row, row.resource(c.Tenant), err
+}
+
+func releaseClaim(ctx context.Context, c *executor.Call, in *contract.ReleaseClaimIn, row taskRow) (*contract.Task, error) {
+	lease, err := requireLease(ctx, c, &row, in.LeaseID)
+	if err != nil {
+		return nil, err
+	}
+	returned, err := returnTask(ctx, c, &row, &lease, "task.claim_released", contract.EventTaskClaimReleased)
+	if err != nil {
+		return nil, err
+	}
+	return returned.toTaskForCaller(ctx, c), nil
 }
 
 // requireLease returns the active lease of the task if it has this id and the caller

@@ -12,6 +12,12 @@ import (
 	"parapet/internal/postgres"
 )
 
+func (s *Service) overviewOperations() []op.Bound {
+	return []op.Bound{
+		executor.CustomDecision(s.executor, contract.GetProjectOverview, s.getProjectOverview),
+	}
+}
+
 // getProjectOverview returns the parts of a project that the caller may see: the
 // stages require stages.read, the rest requires projects.read. One of the two is
 // enough; the response says which part was omitted. Only a denial omits a part; any

@@ -15,26 +15,33 @@ import (
 	"parapet/internal/uid"
 )
 
+func (s *Service) projectOperations() []op.Bound {
+	return []op.Bound{
+		list(s, contract.ListProjects, projectColumns, s.listProjects),
+		handleReturning(s, contract.CreateProject, loadNewProject, s.createProject, loadReturnedProject),
+		list(s, contract.FindProject, projectColumns, s.findProject),
+		handle(s, contract.GetProject, loadProjectToRead, getProject),
+		handle(s, contract.UpdateProject, loadProjectToUpdate, s.updateProject),
+		handle(s, contract.DeleteProject, loadProjectToDelete, s.deleteProject),
+	}
+}
+
 // createProjectHandler authorizes the new project in the organisation it will belong
 // to.
-func (s *Service) createProjectHandler() executor.Handler[contract.CreateProjectIn, contract.Project, op.UUID] {
-	return executor.Handler[contract.CreateProjectIn, contract.Project, op.UUID]{
-		Load: func(_ context.Context, c *executor.Call, in *contract.CreateProjectIn) (op.UUID, authz.Resource, error) {
-			organisation := in.OrganisationID
-			if organisation == "" {
-				organisation = c.Actor.Organisation
-			}
-			return organisation, authz.Resource{
-				Type: "project", Tenant: string(c.Tenant), Organisation: string(organisation),
-				Creator: string(c.Actor.UserID), Classification: in.Classification,
-			}, nil
-		},
-		Do: s.createProject,
-		Returned: func(ctx context.Context, c *executor.Call, out *contract.Project) (authz.Resource, error) {
-			row, err := loadProject(ctx, c, loadProjectSQL, out.ID)
-			return row.resource(c.Tenant), err
-		},
+func loadNewProject(_ context.Context, c *executor.Call, in *contract.CreateProjectIn) (op.UUID, authz.Resource, error) {
+	organisation := in.OrganisationID
+	if organisation == "" {
+		organisation = c.Actor.Organisation
 	}
+	return organisation, authz.Resource{
+		Type: "project", Tenant: string(c.Tenant), Organisation: string(organisation),
+		Creator: string(c.Actor.UserID), Classification: in.Classification,
+	}, nil
+}
+
+func loadReturnedProject(ctx context.Context, c *executor.Call, out *contract.Project) (authz.Resource, error) {
+	row, err := loadProject(ctx, c, loadProjectSQL, out.ID)
+	return row.resource(c.Tenant), err
 }
 
 func (s *Service) createProject(ctx context.Context, c *executor.Call, in *contract.CreateProjectIn, organisation op.UUID) (*contract.Project, error) {
@@ -119,26 +126,18 @@ func insertWithFreePrefix(ctx context.Context, c *executor.Call, row *projectRow
 	return fault.Conflict("No prefix derived from the name is free. Give a prefix in the request.")
 }
 
-func (s *Service) getProjectHandler() executor.Handler[contract.GetProjectIn, contract.Project, projectRow] {
-	return executor.Handler[contract.GetProjectIn, contract.Project, projectRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.GetProjectIn) (projectRow, authz.Resource, error) {
-			row, err := loadProject(ctx, c, loadProjectSQL, in.ProjectID)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: func(ctx context.Context, c *executor.Call, _ *contract.GetProjectIn, row projectRow) (*contract.Project, error) {
-			return row.toProjectForCaller(ctx, c)
-		},
-	}
+func loadProjectToRead(ctx context.Context, c *executor.Call, in *contract.GetProjectIn) (projectRow, authz.Resource, error) {
+	row, err := loadProject(ctx, c, loadProjectSQL, in.ProjectID)
+	return row, row.resource(c.Tenant), err
 }
 
-func (s *Service) updateProjectHandler() executor.Handler[contract.UpdateProjectIn, contract.Project, projectRow] {
-	return executor.Handler[contract.UpdateProjectIn, contract.Project, projectRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateProjectIn) (projectRow, authz.Resource, error) {
-			row, err := loadProject(ctx, c, lockProjectSQL, in.ProjectID)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: s.updateProject,
-	}
+func getProject(ctx context.Context, c *executor.Call, _ *contract.GetProjectIn, row projectRow) (*contract.Project, error) {
+	return row.toProjectForCaller(ctx, c)
+}
+
+func loadProjectToUpdate(ctx context.Context, c *executor.Call, in *contract.UpdateProjectIn) (projectRow, authz.Resource, error) {
+	row, err := loadProject(ctx, c, lockProjectSQL, in.ProjectID)
+	return row, row.resource(c.Tenant), err
 }
 
 func (s *Service) updateProject(ctx context.Context, c *executor.Call, in *contract.UpdateProjectIn, old projectRow) (*contract.Project, error) {

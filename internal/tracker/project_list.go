@@ -128,14 +128,9 @@ WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND r.rank IS NOT NULL AND `).filter(
 	return rows[0].toProjectForCaller(ctx, c)
 }
 
-func (s *Service) deleteProjectHandler() executor.Handler[contract.DeleteProjectIn, op.None, projectRow] {
-	return executor.Handler[contract.DeleteProjectIn, op.None, projectRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.DeleteProjectIn) (projectRow, authz.Resource, error) {
-			row, err := loadProject(ctx, c, lockProjectSQL, in.ProjectID)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: s.deleteProject,
-	}
+func loadProjectToDelete(ctx context.Context, c *executor.Call, in *contract.DeleteProjectIn) (projectRow, authz.Resource, error) {
+	row, err := loadProject(ctx, c, lockProjectSQL, in.ProjectID)
+	return row, row.resource(c.Tenant), err
 }
 
 // deleteProject deletes the project with all of its records. Tasks of other projects

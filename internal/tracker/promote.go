@@ -15,14 +15,9 @@ import (
 // promoteIssueHandler creates a task from an issue. The policies authorize both: the
 // issue, which requires issue.update (issue.update.own is not enough), and the new
 // task.
-func (s *Service) promoteIssueHandler() executor.Handler[contract.PromoteIssueIn, contract.Task, issueRow] {
-	return executor.Handler[contract.PromoteIssueIn, contract.Task, issueRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.PromoteIssueIn) (issueRow, authz.Resource, error) {
-			row, err := loadIssue(ctx, c, in.Issue, true)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: s.promoteIssue, Returned: loadReturnedTask,
-	}
+func loadIssueToPromote(ctx context.Context, c *executor.Call, in *contract.PromoteIssueIn) (issueRow, authz.Resource, error) {
+	row, err := loadIssue(ctx, c, in.Issue, true)
+	return row, row.resource(c.Tenant), err
 }
 
 func (s *Service) promoteIssue(ctx context.Context, c *executor.Call, _ *contract.PromoteIssueIn, issue issueRow) (*contract.Task, error) {

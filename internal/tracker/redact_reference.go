@@ -93,26 +93,29 @@ func redactReferences(ctx context.Context, c *executor.Call, refs []reference) e
 	return nil
 }
 
-// handleRedacted binds an operation with executor.Handle and redacts the references in
-// its response.
-func handleRedacted[In, Out, R any](m *executor.Module, o op.Op[In, Out], h executor.Handler[In, Out, R]) op.Bound {
-	do := h.Do
-	h.Do = func(ctx context.Context, c *executor.Call, in *In, resource R) (*Out, error) {
+// handle binds an operation with executor.Handle and redacts the references in its response.
+func handle[In, Out, R any](s *Service, o op.Op[In, Out], load executor.Load[In, R], do executor.Do[In, Out, R]) op.Bound {
+	return handleReturning(s, o, load, do, nil)
+}
+
+// handleReturning is like handle, but binds with executor.HandleReturning.
+func handleReturning[In, Out, R any](
+	s *Service, o op.Op[In, Out], load executor.Load[In, R], do executor.Do[In, Out, R], returned executor.Returned[Out],
+) op.Bound {
+	return executor.HandleReturning(s.executor, o, load, func(ctx context.Context, c *executor.Call, in *In, resource R) (*Out, error) {
 		out, err := do(ctx, c, in, resource)
 		if err != nil {
 			return nil, err
 		}
 		return out, redactReferences(ctx, c, referencesOf(out))
-	}
-	return executor.Handle(m, o, h)
+	}, returned)
 }
 
-// listRedacted binds an operation with executor.List and redacts the references in its
-// response.
-func listRedacted[In, Out any](
-	m *executor.Module, o op.Op[In, Out], columns *authz.Columns, do func(ctx context.Context, c *executor.Call, in *In, f authz.Filter) (*Out, error),
+// list binds an operation with executor.List and redacts the references in its response.
+func list[In, Out any](
+	s *Service, o op.Op[In, Out], columns *authz.Columns, do func(ctx context.Context, c *executor.Call, in *In, f authz.Filter) (*Out, error),
 ) op.Bound {
-	return executor.List(m, o, columns, func(ctx context.Context, c *executor.Call, in *In, f authz.Filter) (*Out, error) {
+	return executor.List(s.executor, o, columns, func(ctx context.Context, c *executor.Call, in *In, f authz.Filter) (*Out, error) {
 		out, err := do(ctx, c, in, f)
 		if err != nil {
 			return nil, err

@@ -13,14 +13,16 @@ import (
 	"parapet/internal/uid"
 )
 
-func (s *Service) bindRepoHandler() executor.Handler[contract.BindRepoIn, contract.RepoPath, projectRow] {
-	return executor.Handler[contract.BindRepoIn, contract.RepoPath, projectRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.BindRepoIn) (projectRow, authz.Resource, error) {
-			row, err := loadProject(ctx, c, lockProjectSQL, in.ProjectID)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: bindRepo,
+func (s *Service) repoOperations() []op.Bound {
+	return []op.Bound{
+		handle(s, contract.BindRepo, loadProjectToBindRepo, bindRepo),
+		handle(s, contract.UnbindRepo, loadProjectToUnbindRepo, unbindRepo),
 	}
+}
+
+func loadProjectToBindRepo(ctx context.Context, c *executor.Call, in *contract.BindRepoIn) (projectRow, authz.Resource, error) {
+	row, err := loadProject(ctx, c, lockProjectSQL, in.ProjectID)
+	return row, row.resource(c.Tenant), err
 }
 
 const insertRepoSQL = `
@@ -60,14 +62,9 @@ func bindRepo(ctx context.Context, c *executor.Call, in *contract.BindRepoIn, ro
 	return &repo, recordRepoChange(ctx, c, row.ID, map[string]any{"bound": repo.ID})
 }
 
-func (s *Service) unbindRepoHandler() executor.Handler[contract.UnbindRepoIn, op.None, projectRow] {
-	return executor.Handler[contract.UnbindRepoIn, op.None, projectRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.UnbindRepoIn) (projectRow, authz.Resource, error) {
-			row, err := loadProject(ctx, c, lockProjectSQL, in.ProjectID)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: unbindRepo,
-	}
+func loadProjectToUnbindRepo(ctx context.Context, c *executor.Call, in *contract.UnbindRepoIn) (projectRow, authz.Resource, error) {
+	row, err := loadProject(ctx, c, lockProjectSQL, in.ProjectID)
+	return row, row.resource(c.Tenant), err
 }
 
 const deleteRepoSQL = `

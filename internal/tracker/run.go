@@ -19,6 +19,13 @@ import (
 	"parapet/internal/uid"
 )
 
+func (s *Service) runOperations() []op.Bound {
+	return []op.Bound{
+		list(s, contract.ListRuns, runColumns, s.listRuns),
+		handle(s, contract.GetRun, loadRunToRead, s.getRun),
+	}
+}
+
 // AgentCommand executes agent runs. The input is the task as JSON and the output is
 // the outcome as JSON; errors are those of package agentcmd.
 type AgentCommand interface {

@@ -79,20 +79,17 @@ func (s *Service) toRunSummary(r *runRow) contract.AgentRunSummary {
 	return summary
 }
 
-func (s *Service) getRunHandler() executor.Handler[contract.GetRunIn, contract.AgentRun, runRow] {
-	return executor.Handler[contract.GetRunIn, contract.AgentRun, runRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.GetRunIn) (runRow, authz.Resource, error) {
-			row, err := loadRun(ctx, c, runByIDSQL, in.RunID)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: func(_ context.Context, _ *executor.Call, _ *contract.GetRunIn, row runRow) (*contract.AgentRun, error) {
-			run := &contract.AgentRun{AgentRunSummary: s.toRunSummary(&row)}
-			if len(row.Outcome) > 0 {
-				if err := json.Unmarshal(row.Outcome, &run.Outcome); err != nil {
-					return nil, fault.Internal(err)
-				}
-			}
-			return run, nil
-		},
+func loadRunToRead(ctx context.Context, c *executor.Call, in *contract.GetRunIn) (runRow, authz.Resource, error) {
+	row, err := loadRun(ctx, c, runByIDSQL, in.RunID)
+	return row, row.resource(c.Tenant), err
+}
+
+func (s *Service) getRun(_ context.Context, _ *executor.Call, _ *contract.GetRunIn, row runRow) (*contract.AgentRun, error) {
+	run := &contract.AgentRun{AgentRunSummary: s.toRunSummary(&row)}
+	if len(row.Outcome) > 0 {
+		if err := json.Unmarshal(row.Outcome, &run.Outcome); err != nil {
+			return nil, fault.Internal(err)
+		}
 	}
+	return run, nil
 }

@@ -13,48 +13,57 @@ import (
 	"parapet/internal/uid"
 )
 
+func (s *Service) stageOperations() []op.Bound {
+	return []op.Bound{
+		handle(s, contract.ListStages, loadProjectToReadStages, listStages),
+		changePipeline(s, contract.CreateStage, func(in *contract.CreateStageIn) op.UUID { return in.ProjectID }, createStage),
+		changePipeline(s, contract.UpdateStage, func(in *contract.UpdateStageIn) op.UUID { return in.ProjectID }, updateStage),
+		changeStage(s, contract.StartStage, startStage),
+		changeStage(s, contract.CompleteStage, completeStage),
+		changeStage(s, contract.DeleteStage, deleteStage),
+	}
+}
+
 // Operations on stages and gates are authorized on their project. A stage or gate is looked
 // up after the decision, so that an error does not reveal whether it exists.
 
-func (s *Service) listStagesHandler() executor.Handler[contract.ListStagesIn, contract.Pipeline, projectRow] {
-	return executor.Handler[contract.ListStagesIn, contract.Pipeline, projectRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.ListStagesIn) (projectRow, authz.Resource, error) {
-			row, err := loadProject(ctx, c, loadProjectSQL, in.ProjectID)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: func(ctx context.Context, c *executor.Call, _ *contract.ListStagesIn, row projectRow) (*contract.Pipeline, error) {
-			p, err := loadPipeline(ctx, c, row)
-			if err != nil {
-				return nil, err
-			}
-			return &contract.Pipeline{ProjectID: row.ID, Stages: p.toStages()}, nil
-		},
-	}
+func loadProjectToReadStages(ctx context.Context, c *executor.Call, in *contract.ListStagesIn) (projectRow, authz.Resource, error) {
+	row, err := loadProject(ctx, c, loadProjectSQL, in.ProjectID)
+	return row, row.resource(c.Tenant), err
 }
 
-// pipelineHandler returns the handler of an operation that changes a project's
-// pipeline (its stages and gates). It locks the project and reads the whole pipeline
-// before do runs.
-func pipelineHandler[In, Out any](project func(*In) op.UUID, do func(ctx context.Context, c *executor.Call, in *In, p *pipeline) (*Out, error)) executor.Handler[In, Out, projectRow] {
-	return executor.Handler[In, Out, projectRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *In) (projectRow, authz.Resource, error) {
-			row, err := loadProject(ctx, c, lockPipelineSQL, project(in))
-			return row, row.resource(c.Tenant), err
-		},
-		Do: func(ctx context.Context, c *executor.Call, in *In, row projectRow) (*Out, error) {
-			p, err := loadPipeline(ctx, c, row)
-			if err != nil {
-				return nil, err
-			}
-			return do(ctx, c, in, p)
-		},
+func listStages(ctx context.Context, c *executor.Call, _ *contract.ListStagesIn, row projectRow) (*contract.Pipeline, error) {
+	p, err := loadPipeline(ctx, c, row)
+	if err != nil {
+		return nil, err
 	}
+	return &contract.Pipeline{ProjectID: row.ID, Stages: p.toStages()}, nil
 }
 
-// stageHandler is pipelineHandler for operations on one existing stage. i is the
-// stage's index in p.stages.
-func stageHandler[Out any](do func(ctx context.Context, c *executor.Call, p *pipeline, i int) (*Out, error)) executor.Handler[contract.StageIn, Out, projectRow] {
-	return pipelineHandler(func(in *contract.StageIn) op.UUID { return in.ProjectID },
+// changePipeline binds an operation that changes a project's pipeline (its stages and
+// gates). It locks the project and reads the whole pipeline before do runs.
+func changePipeline[In, Out any](
+	s *Service, o op.Op[In, Out], project func(*In) op.UUID, do func(ctx context.Context, c *executor.Call, in *In, p *pipeline) (*Out, error),
+) op.Bound {
+	load := func(ctx context.Context, c *executor.Call, in *In) (projectRow, authz.Resource, error) {
+		row, err := loadProject(ctx, c, lockPipelineSQL, project(in))
+		return row, row.resource(c.Tenant), err
+	}
+	return handle(s, o, load, func(ctx context.Context, c *executor.Call, in *In, row projectRow) (*Out, error) {
+		p, err := loadPipeline(ctx, c, row)
+		if err != nil {
+			return nil, err
+		}
+		return do(ctx, c, in, p)
+	})
+}
+
+// changeStage is changePipeline for operations on one existing stage. i is the stage's
+// index in p.stages.
+func changeStage[Out any](
+	s *Service, o op.Op[contract.StageIn, Out], do func(ctx context.Context, c *executor.Call, p *pipeline, i int) (*Out, error),
+) op.Bound {
+	return changePipeline(s, o, func(in *contract.StageIn) op.UUID { return in.ProjectID },
 		func(ctx context.Context, c *executor.Call, in *contract.StageIn, p *pipeline) (*Out, error) {
 			i, err := p.indexOfStage(in.StageID)
 			if err != nil {
@@ -62,10 +71,6 @@ func stageHandler[Out any](do func(ctx context.Context, c *executor.Call, p *pip
 			}
 			return do(ctx, c, p, i)
 		})
-}
-
-func (s *Service) createStageHandler() executor.Handler[contract.CreateStageIn, contract.Stage, projectRow] {
-	return pipelineHandler(func(in *contract.CreateStageIn) op.UUID { return in.ProjectID }, createStage)
 }
 
 func createStage(ctx context.Context, c *executor.Call, in *contract.CreateStageIn, p *pipeline) (*contract.Stage, error) {
@@ -88,10 +93,6 @@ func createStage(ctx context.Context, c *executor.Call, in *contract.CreateStage
 	}
 	p.recordStage(c, &row, "stage.created", contract.EventStageCreated, nil, map[string]any{"position": row.Position})
 	return p.toStage(&row), nil
-}
-
-func (s *Service) updateStageHandler() executor.Handler[contract.UpdateStageIn, contract.Stage, projectRow] {
-	return pipelineHandler(func(in *contract.UpdateStageIn) op.UUID { return in.ProjectID }, updateStage)
 }
 
 func updateStage(ctx context.Context, c *executor.Call, in *contract.UpdateStageIn, p *pipeline) (*contract.Stage, error) {
@@ -177,30 +178,26 @@ func (r *stageRow) validate(last int) error {
 	return nil
 }
 
-func (s *Service) startStageHandler() executor.Handler[contract.StageIn, contract.Stage, projectRow] {
-	return stageHandler(func(ctx context.Context, c *executor.Call, p *pipeline, i int) (*contract.Stage, error) {
-		stage := &p.stages[i]
-		if stage.Status != contract.StagePlanned {
-			return nil, stageStatusError(stage, contract.StagePlanned, "started")
+func startStage(ctx context.Context, c *executor.Call, p *pipeline, i int) (*contract.Stage, error) {
+	stage := &p.stages[i]
+	if stage.Status != contract.StagePlanned {
+		return nil, stageStatusError(stage, contract.StagePlanned, "started")
+	}
+	if i > 0 {
+		if g := p.gateAfter(p.stages[i-1].ID); g != nil && g.Status != contract.GatePassed {
+			return nil, fault.Conflict("The gate before this stage has not passed. Review or delete the gate first.").
+				WithDetails(map[string]any{"gateId": g.ID, "gateStatus": g.Status})
 		}
-		if i > 0 {
-			if g := p.gateAfter(p.stages[i-1].ID); g != nil && g.Status != contract.GatePassed {
-				return nil, fault.Conflict("The gate before this stage has not passed. Review or delete the gate first.").
-					WithDetails(map[string]any{"gateId": g.ID, "gateStatus": g.Status})
-			}
-		}
-		return p.advanceStage(ctx, c, stage, nil)
-	})
+	}
+	return p.advanceStage(ctx, c, stage, nil)
 }
 
-func (s *Service) completeStageHandler() executor.Handler[contract.StageIn, contract.Stage, projectRow] {
-	return stageHandler(func(ctx context.Context, c *executor.Call, p *pipeline, i int) (*contract.Stage, error) {
-		stage := &p.stages[i]
-		if stage.Status != contract.StageInProgress {
-			return nil, stageStatusError(stage, contract.StageInProgress, "completed")
-		}
-		return p.advanceStage(ctx, c, stage, nil)
-	})
+func completeStage(ctx context.Context, c *executor.Call, p *pipeline, i int) (*contract.Stage, error) {
+	stage := &p.stages[i]
+	if stage.Status != contract.StageInProgress {
+		return nil, stageStatusError(stage, contract.StageInProgress, "completed")
+	}
+	return p.advanceStage(ctx, c, stage, nil)
 }
 
 // stageStatusError returns the conflict for a stage that is not in the required
@@ -238,21 +235,19 @@ func (p *pipeline) advanceStage(ctx context.Context, c *executor.Call, stage *st
 	return p.toStage(stage), nil
 }
 
-func (s *Service) deleteStageHandler() executor.Handler[contract.StageIn, op.None, projectRow] {
-	return stageHandler(func(ctx context.Context, c *executor.Call, p *pipeline, i int) (*op.None, error) {
-		stage := &p.stages[i]
-		if err := authorizeCascade(ctx, c, "stages", stage.ID); err != nil {
-			return nil, err
-		}
-		if err := deleteStageRow(ctx, c, stage); err != nil {
-			return nil, err
-		}
-		if g := p.gateAfter(stage.ID); g != nil {
-			p.recordGate(c, g, "gate.deleted", contract.EventGateDeleted, nil, map[string]any{"stageId": stage.ID})
-		}
-		p.recordStage(c, stage, "stage.deleted", contract.EventStageDeleted, nil, map[string]any{"position": stage.Position})
-		return &op.None{}, nil
-	})
+func deleteStage(ctx context.Context, c *executor.Call, p *pipeline, i int) (*op.None, error) {
+	stage := &p.stages[i]
+	if err := authorizeCascade(ctx, c, "stages", stage.ID); err != nil {
+		return nil, err
+	}
+	if err := deleteStageRow(ctx, c, stage); err != nil {
+		return nil, err
+	}
+	if g := p.gateAfter(stage.ID); g != nil {
+		p.recordGate(c, g, "gate.deleted", contract.EventGateDeleted, nil, map[string]any{"stageId": stage.ID})
+	}
+	p.recordStage(c, stage, "stage.deleted", contract.EventStageDeleted, nil, map[string]any{"position": stage.Position})
+	return &op.None{}, nil
 }
 
 func (p *pipeline) recordStage(c *executor.Call, r *stageRow, action string, event *op.EventType, changed []string, changes map[string]any) {

@@ -16,14 +16,21 @@ import (
 	"parapet/internal/uid"
 )
 
-func (s *Service) createTaskHandler() executor.Handler[contract.CreateTaskIn, contract.Task, projectRow] {
-	return executor.Handler[contract.CreateTaskIn, contract.Task, projectRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateTaskIn) (projectRow, authz.Resource, error) {
-			project, err := loadProject(ctx, c, loadProjectKeyShareSQL, in.ProjectID)
-			return project, project.newTaskResource(c), err
-		},
-		Do: s.createTask, Returned: loadReturnedTask,
+func (s *Service) taskOperations() []op.Bound {
+	return []op.Bound{
+		list(s, contract.ListTasks, taskColumns, s.listTasks),
+		handleReturning(s, contract.CreateTask, loadProjectOfNewTask, s.createTask, loadReturnedTask),
+		handle(s, contract.GetTask, loadTaskToRead, getTask),
+		handle(s, contract.UpdateTask, loadTaskToUpdate, s.updateTask),
+		handle(s, contract.DeleteTask, loadTaskToDelete, deleteTask),
+		list(s, contract.SearchTasks, taskColumns, s.searchAllTasks),
+		list(s, contract.ListEpicChildren, taskColumns, s.listEpicChildren),
 	}
+}
+
+func loadProjectOfNewTask(ctx context.Context, c *executor.Call, in *contract.CreateTaskIn) (projectRow, authz.Resource, error) {
+	project, err := loadProject(ctx, c, loadProjectKeyShareSQL, in.ProjectID)
+	return project, project.newTaskResource(c), err
 }
 
 // loadReturnedTask returns the policy input for the current state of a returned task.
@@ -123,31 +130,23 @@ func (r *taskRow) setStatus(c *executor.Call, status contract.Status) {
 	}
 }
 
-func (s *Service) getTaskHandler() executor.Handler[contract.GetTaskIn, contract.Task, taskRow] {
-	return executor.Handler[contract.GetTaskIn, contract.Task, taskRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.GetTaskIn) (taskRow, authz.Resource, error) {
-			row, err := loadTask(ctx, c, in.ProjectID, in.Task, false)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: func(ctx context.Context, c *executor.Call, in *contract.GetTaskIn, row taskRow) (*contract.Task, error) {
-			task := row.toTaskForCaller(ctx, c)
-			var err error
-			if task.CustomFields, err = loadFieldValues(ctx, c, &row); err != nil {
-				return nil, err
-			}
-			return task, addDecisionRequest(ctx, c, &row, in.DecisionRequestID, task)
-		},
-	}
+func loadTaskToRead(ctx context.Context, c *executor.Call, in *contract.GetTaskIn) (taskRow, authz.Resource, error) {
+	row, err := loadTask(ctx, c, in.ProjectID, in.Task, false)
+	return row, row.resource(c.Tenant), err
 }
 
-func (s *Service) updateTaskHandler() executor.Handler[contract.UpdateTaskIn, contract.Task, taskRow] {
-	return executor.Handler[contract.UpdateTaskIn, contract.Task, taskRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateTaskIn) (taskRow, authz.Resource, error) {
-			row, err := loadTask(ctx, c, in.ProjectID, in.Task, true)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: s.updateTask,
+func getTask(ctx context.Context, c *executor.Call, in *contract.GetTaskIn, row taskRow) (*contract.Task, error) {
+	task := row.toTaskForCaller(ctx, c)
+	var err error
+	if task.CustomFields, err = loadFieldValues(ctx, c, &row); err != nil {
+		return nil, err
 	}
+	return task, addDecisionRequest(ctx, c, &row, in.DecisionRequestID, task)
+}
+
+func loadTaskToUpdate(ctx context.Context, c *executor.Call, in *contract.UpdateTaskIn) (taskRow, authz.Resource, error) {
+	row, err := loadTask(ctx, c, in.ProjectID, in.Task, true)
+	return row, row.resource(c.Tenant), err
 }
 
 func (s *Service) updateTask(ctx context.Context, c *executor.Call, in *contract.UpdateTaskIn, old taskRow) (*contract.Task, error) {
@@ -297,14 +296,9 @@ func (r *taskRow) changedFields(old *taskRow) []string {
 	return names
 }
 
-func (s *Service) deleteTaskHandler() executor.Handler[contract.DeleteTaskIn, op.None, taskRow] {
-	return executor.Handler[contract.DeleteTaskIn, op.None, taskRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.DeleteTaskIn) (taskRow, authz.Resource, error) {
-			row, err := loadTask(ctx, c, in.ProjectID, in.Task, true)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: deleteTask,
-	}
+func loadTaskToDelete(ctx context.Context, c *executor.Call, in *contract.DeleteTaskIn) (taskRow, authz.Resource, error) {
+	row, err := loadTask(ctx, c, in.ProjectID, in.Task, true)
+	return row, row.resource(c.Tenant), err
 }
 
 // deleteTask deletes a task with its sub-tasks. The children of a deleted epic stay,

@@ -13,27 +13,31 @@ import (
 	"parapet/internal/uid"
 )
 
-func (s *Service) createTimeEntryHandler() executor.Handler[contract.CreateTimeEntryIn, contract.TimeEntry, parentRecordRow] {
-	return executor.Handler[contract.CreateTimeEntryIn, contract.TimeEntry, parentRecordRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateTimeEntryIn) (parentRecordRow, authz.Resource, error) {
-			switch {
-			case in.TaskID != "" && in.IssueID != "":
-				return parentRecordRow{}, authz.Resource{}, fault.Validation("issueId", "Set either taskId or issueId, not both.")
-			case in.ProjectID == "" && in.TaskID == "" && in.IssueID == "":
-				return parentRecordRow{}, authz.Resource{}, fault.Validation("projectId", "Set projectId, taskId or issueId.")
-			}
-			if in.UserID == "" {
-				in.UserID = c.Actor.UserID
-			}
-			parent, err := loadParentRecord(ctx, c, in.ProjectID, in.TaskID, in.IssueID, true)
-			// The owner is the user who spent the time, so that a permission for own time
-			// entries does not allow recording another user's time.
-			resource := parent.resource(c.Tenant)
-			resource.Owner = string(in.UserID)
-			return parent, resource, err
-		},
-		Do: s.createTimeEntry,
+func (s *Service) timeEntryOperations() []op.Bound {
+	return []op.Bound{
+		list(s, contract.ListTimeEntries, timeEntryColumns, s.listTimeEntries),
+		handle(s, contract.CreateTimeEntry, loadParentOfNewTimeEntry, s.createTimeEntry),
+		handle(s, contract.UpdateTimeEntry, loadTimeEntryToUpdate, updateTimeEntry),
+		handle(s, contract.DeleteTimeEntry, loadTimeEntryToDelete, deleteTimeEntry),
 	}
+}
+
+func loadParentOfNewTimeEntry(ctx context.Context, c *executor.Call, in *contract.CreateTimeEntryIn) (parentRecordRow, authz.Resource, error) {
+	switch {
+	case in.TaskID != "" && in.IssueID != "":
+		return parentRecordRow{}, authz.Resource{}, fault.Validation("issueId", "Set either taskId or issueId, not both.")
+	case in.ProjectID == "" && in.TaskID == "" && in.IssueID == "":
+		return parentRecordRow{}, authz.Resource{}, fault.Validation("projectId", "Set projectId, taskId or issueId.")
+	}
+	if in.UserID == "" {
+		in.UserID = c.Actor.UserID
+	}
+	parent, err := loadParentRecord(ctx, c, in.ProjectID, in.TaskID, in.IssueID, true)
+	// The owner is the user who spent the time, so that a permission for own time
+	// entries does not allow recording another user's time.
+	resource := parent.resource(c.Tenant)
+	resource.Owner = string(in.UserID)
+	return parent, resource, err
 }
 
 func (s *Service) createTimeEntry(ctx context.Context, c *executor.Call, in *contract.CreateTimeEntryIn, parent parentRecordRow) (*contract.TimeEntry, error) {
@@ -69,14 +73,9 @@ func validateSpentOn(c *executor.Call, day op.Date) error {
 	return nil
 }
 
-func (s *Service) updateTimeEntryHandler() executor.Handler[contract.UpdateTimeEntryIn, contract.TimeEntry, timeEntryRow] {
-	return executor.Handler[contract.UpdateTimeEntryIn, contract.TimeEntry, timeEntryRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateTimeEntryIn) (timeEntryRow, authz.Resource, error) {
-			row, err := loadTimeEntry(ctx, c, in.TimeEntryID)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: updateTimeEntry,
-	}
+func loadTimeEntryToUpdate(ctx context.Context, c *executor.Call, in *contract.UpdateTimeEntryIn) (timeEntryRow, authz.Resource, error) {
+	row, err := loadTimeEntry(ctx, c, in.TimeEntryID)
+	return row, row.resource(c.Tenant), err
 }
 
 func updateTimeEntry(ctx context.Context, c *executor.Call, in *contract.UpdateTimeEntryIn, old timeEntryRow) (*contract.TimeEntry, error) {
@@ -122,18 +121,15 @@ func updateTimeEntry(ctx context.Context, c *executor.Call, in *contract.UpdateT
 	return row.toTimeEntry(), nil
 }
 
-func (s *Service) deleteTimeEntryHandler() executor.Handler[contract.DeleteTimeEntryIn, op.None, timeEntryRow] {
-	return executor.Handler[contract.DeleteTimeEntryIn, op.None, timeEntryRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.DeleteTimeEntryIn) (timeEntryRow, authz.Resource, error) {
-			row, err := loadTimeEntry(ctx, c, in.TimeEntryID)
-			return row, row.resource(c.Tenant), err
-		},
-		Do: func(ctx context.Context, c *executor.Call, _ *contract.DeleteTimeEntryIn, row timeEntryRow) (*op.None, error) {
-			if _, err := c.DB.Exec(ctx, deleteTimeEntrySQL, postgres.Args{"tenant": c.Tenant, "id": row.ID}); err != nil {
-				return nil, err
-			}
-			recordTimeEntry(c, &row, "time_entry.deleted", contract.EventTimeEntryDeleted, nil)
-			return &op.None{}, nil
-		},
+func loadTimeEntryToDelete(ctx context.Context, c *executor.Call, in *contract.DeleteTimeEntryIn) (timeEntryRow, authz.Resource, error) {
+	row, err := loadTimeEntry(ctx, c, in.TimeEntryID)
+	return row, row.resource(c.Tenant), err
+}
+
+func deleteTimeEntry(ctx context.Context, c *executor.Call, _ *contract.DeleteTimeEntryIn, row timeEntryRow) (*op.None, error) {
+	if _, err := c.DB.Exec(ctx, deleteTimeEntrySQL, postgres.Args{"tenant": c.Tenant, "id": row.ID}); err != nil {
+		return nil, err
 	}
+	recordTimeEntry(c, &row, "time_entry.deleted", contract.EventTimeEntryDeleted, nil)
+	return &op.None{}, nil
 }

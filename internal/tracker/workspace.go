@@ -10,6 +10,12 @@ import (
 	"parapet/internal/op"
 )
 
+func (s *Service) workspaceOperations() []op.Bound {
+	return []op.Bound{
+		executor.Authenticated(s.executor, contract.GetWorkspace, s.workspace),
+	}
+}
+
 // workspace returns the caller's start page: initiatives, projects and tasks in
 // progress. It requires no permission. Each part is filtered like its own list; a part
 // for which the caller has no permission anywhere is empty and its name is in
