@@ -15,6 +15,10 @@ var catalogue = setOf(
 	"api_key.issue", "api_key.read.own", "api_key.revoke.own", "api_key.issue_for_service",
 	"audit.read.own", "audit.read.organisation", "audit.read.tenant", "audit.read.classified",
 	"decision_log.read", "events.read",
+	"taxonomy.read", "taxonomy.create", "taxonomy.update", "taxonomy.delete",
+	"catalog_entries.read", "catalog_entry.create", "catalog_entry.update", "catalog_entry.update.own", "catalog_entry.publish",
+	"catalog_entry.delete", "catalog_entry.delete.own",
+	"shortlists.read", "shortlist.create", "shortlist.update", "shortlist.update.own", "shortlist.delete", "shortlist.delete.own",
 	"wiki:page:write",
 ).addAll(tracker)
 
@@ -45,12 +49,13 @@ var ownBy = func() map[string]set {
 	add(setOf("creator", "owner"),
 		"projects.read", "project.update", "tasks.read", "task.update", "task.claim", "stages.read", "stage.create", "stage.update",
 		"gate.create", "gate.update", "issues.read", "issue.update", "issue.assign", "issue.escalate", "deliverables.read",
-		"deliverable.update", "delegations.read", "delegation.revoke", "runs.read")
+		"deliverable.update", "delegations.read", "delegation.revoke", "runs.read", "catalog_entry.update")
 	add(setOf("creator"),
 		"project.create", "project.delete", "task.create", "tasks.update.any", "task.delete", "decision.answer", "initiatives.read",
 		"initiative.create", "initiative.update", "initiative.delete", "stage.delete", "gate.delete", "gate.review", "gates.waive",
 		"issue.create", "issue.delete", "deliverable.create", "deliverable.review", "deliverable.delete", "comments.read",
-		"comment.create", "comment.update", "comment.delete", "delegation.create", "audit.read")
+		"comment.create", "comment.update", "comment.delete", "delegation.create", "audit.read",
+		"catalog_entry.delete", "shortlist.update", "shortlist.delete")
 	add(setOf("owner"),
 		"time_entries.read", "time_entry.create", "time_entry.update", "time_entry.delete", "api_key.read", "api_key.revoke")
 	return all
