@@ -6,7 +6,9 @@ import (
 
 	"parapet/internal/agentcmd"
 	"parapet/internal/authz"
+	"parapet/internal/catalog"
 	"parapet/internal/clock"
+	contractcatalog "parapet/internal/contract/catalog"
 	contractidentity "parapet/internal/contract/identity"
 	contracttracker "parapet/internal/contract/tracker"
 	"parapet/internal/executor"
@@ -35,6 +37,7 @@ func moduleSpecs() []moduleSpec {
 	return []moduleSpec{
 		{contractidentity.Module, postgres.RoleIdentity, identity.Names, buildIdentity},
 		{contracttracker.Module, postgres.RoleTracker, tracker.Names, buildTracker},
+		{contractcatalog.Module, postgres.RoleCatalog, catalog.Names, buildCatalog},
 	}
 }
 
@@ -99,6 +102,10 @@ func buildTracker(ctx context.Context, b *builder, pool *postgres.Pool) (module.
 		Jobs: b.pools.byRole[postgres.RoleJobs], DuplicateCheckDisabled: !b.cfg.DuplicateCheck,
 		Agent: b.newAgentCommand(ctx), Scoring: b.cfg.ScoringTenants, Log: b.log,
 	}).Module(), nil
+}
+
+func buildCatalog(_ context.Context, b *builder, pool *postgres.Pool) (module.Module, error) {
+	return catalog.New(catalog.Deps{Executor: b.newExecutor(contractcatalog.Module, pool, nil), Directory: b.directory}).Module(), nil
 }
 
 func (b *builder) newExecutor(name string, pool *postgres.Pool, delegations executor.Delegations) *executor.Module {

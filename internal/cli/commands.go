@@ -14,6 +14,7 @@ const (
 	groupProjects       = "projects"
 	groupPlanning       = "planning"
 	groupRecords        = "records"
+	groupCatalog        = "catalog"
 	groupAccess         = "access"
 	groupAdministration = "administration"
 	groupOther          = "other"
@@ -75,6 +76,7 @@ func commandFamilies() map[string]commandFamily {
 		"keys":          {"Manage API keys", "Issue, list and revoke API keys."},
 		"audit":         {"Read the audit log and the events", "Read the audit log and the domain events of the tenant."},
 		"decisions":     {"Read the log of policy decisions", "Read the log of policy decisions."},
+		"taxonomy":      {"Manage the taxonomy of the catalog", "Manage the tree of nodes that classify the entries of the catalog."},
 		"notifications": {"Read your notifications", "List your notifications and mark them as read."},
 	}
 }
@@ -89,6 +91,7 @@ func addCommands(root *cobra.Command, inv *invocation, word string) {
 		&cobra.Group{ID: groupProjects, Title: "Projects:"},
 		&cobra.Group{ID: groupPlanning, Title: "Initiatives, stages, gates and deliverables:"},
 		&cobra.Group{ID: groupRecords, Title: "Comments, time and runs:"},
+		&cobra.Group{ID: groupCatalog, Title: "Catalog:"},
 		&cobra.Group{ID: groupAccess, Title: "Access:"},
 		&cobra.Group{ID: groupAdministration, Title: "Administration:"},
 		&cobra.Group{ID: groupOther, Title: "Other:"},

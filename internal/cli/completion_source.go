@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parapet/internal/client"
+	"parapet/internal/contract/catalog"
 	"parapet/internal/contract/identity"
 	"parapet/internal/contract/tracker"
 	"parapet/internal/op"
@@ -90,6 +91,8 @@ func sourceOfKind(kind op.Kind) source {
 		return suggestTenants
 	case op.KindScope:
 		return suggestScopes
+	case op.KindTaxonomyNode:
+		return suggestNodes
 	default:
 		return nil
 	}
@@ -126,6 +129,13 @@ func suggestPage[In, Item any](ctx context.Context, q *completionQuery, o op.Op[
 		all[i] = convert(&page.Items[i])
 	}
 	return all, nil
+}
+
+// suggestNodes suggests the paths of the nodes of the taxonomy.
+func suggestNodes(ctx context.Context, q *completionQuery) ([]suggestion, error) {
+	return suggestPage(ctx, q, catalog.ListTaxonomy, &catalog.ListTaxonomyIn{Limit: maxPage}, func(n *catalog.TaxonomyNode) suggestion {
+		return suggestion{n.Path, n.Name}
+	})
 }
 
 // suggestTasks suggests the keys of the tasks that changed last, the open ones first. If

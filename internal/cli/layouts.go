@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parapet/internal/cli/markdown"
+	"parapet/internal/contract/catalog"
 	"parapet/internal/contract/identity"
 	"parapet/internal/contract/tracker"
 )
@@ -71,6 +72,7 @@ var layouts = sync.OnceValue(func() map[reflect.Type]layout {
 			omit:   "moreProjects projects",
 			values: map[string]valueFunc{"progress": value(func(i *tracker.Initiative) string { return formatPercent(i.Progress) })},
 		},
+		reflect.TypeFor[catalog.TaxonomyNode](): {columns: "path name description? id", omit: "label depth"},
 		reflect.TypeFor[tracker.Stage](): {
 			columns: "position name=Stage status startDate? endDate? gate.name=Gate? gate.status=Gate_status? votes? id=Stage_ID gate.id=Gate_ID?",
 			values: map[string]valueFunc{"votes": value(func(s *tracker.Stage) string {

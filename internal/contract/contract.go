@@ -3,13 +3,16 @@
 package contract
 
 import (
+	"parapet/internal/contract/catalog"
 	"parapet/internal/contract/identity"
 	"parapet/internal/contract/tracker"
 	"parapet/internal/op"
 )
 
 // Modules lists the modules of the product.
-func Modules() []*op.Module { return []*op.Module{identity.Contract, tracker.Contract} }
+func Modules() []*op.Module {
+	return []*op.Module{identity.Contract, tracker.Contract, catalog.Contract}
+}
 
 // Operations returns the operations of all modules.
 func Operations() []*op.Operation {

@@ -167,6 +167,9 @@ func (s *fieldServer) createFixtures(t testing.TB) {
 		return s.make("/api/initiatives", map[string]any{"name": unique("Initiative %d"), "startDate": "2027-01-01"})["id"]
 	}))
 	set([]string{"delete-project"}, one("projectId", project))
+	set([]string{"delete-taxonomy-node"}, one("nodeId", func() any {
+		return s.make("/api/catalog/taxonomy", map[string]any{"name": unique("Node %d")})["id"]
+	}))
 
 	// Users, roles and tenants.
 	user := func() any {

@@ -106,6 +106,9 @@ func newParityWorld(t testing.TB, d *Dev, token, tag string) *parityWorld {
 	for name, value := range delegation {
 		w.ids["create-delegation "+name] = value
 	}
+	root := w.make(t, "/api/catalog/taxonomy", map[string]any{"name": "Node " + tag})["id"]
+	w.ids["nodeId"] = w.make(t, "/api/catalog/taxonomy", map[string]any{"name": "Below", "parentId": root})["id"]
+	w.ids["create-taxonomy-node parentId"] = root
 	w.ids["hint"], w.ids["initiative hint"] = tag, "Initiative "+tag
 	w.ids["name"], w.ids["create-project prefix"] = "Another "+tag, "Z"+tag
 	w.ids["import-items items"] = []any{map[string]any{"id": "x-1", "title": "From elsewhere"}}

@@ -35,6 +35,7 @@ func Toolsets() []Toolset {
 		{"initiatives", "initiatives, which group projects"},
 		{"tasks", "tasks, dependencies, claims, import and export"},
 		{"projects", "projects and their settings"},
+		{"catalog", "catalog entries, the taxonomy and shortlists"},
 		{"account", "the caller's identity, organisations, permissions and keys"},
 		{"audit", "audit entries, decision log, events, notifications"},
 		{"directory", "tenants, organisations, people, roles"},
@@ -57,6 +58,7 @@ func CheckToolsets(names []string) error {
 
 // pathToolsets maps a part of an operation's path to its toolset. The first match counts.
 var pathToolsets = []struct{ part, toolset string }{
+	{"/api/catalog/", "catalog"},
 	{"/decision-requests", "decisions"},
 	{"/stages", "stages"},
 	{"/gates", "stages"},

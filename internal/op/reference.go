@@ -24,6 +24,7 @@ const (
 	KindRole         Kind = "role"
 	KindOrganisation Kind = "organisation"
 	KindTenant       Kind = "tenant"
+	KindTaxonomyNode Kind = "taxonomy node"
 	// KindScope is the kind of a scopeId. The field scope of the same object says whether
 	// it is an organisation or a project.
 	KindScope Kind = "scope"
@@ -36,10 +37,14 @@ const (
 // kindOfRecord returns the kind of the records with a resource type of audit entries or an
 // aggregate type of events. The id of a membership is that of its user.
 func kindOfRecord(recordType string) Kind {
-	if recordType == "user" || recordType == "membership" {
+	switch recordType {
+	case "user", "membership":
 		return KindPerson
+	case "taxonomy", "taxonomy_node":
+		return KindTaxonomyNode
+	default:
+		return Kind(recordType)
 	}
-	return Kind(recordType)
 }
 
 // kindsByField maps the name of a field to the kind of record that it identifies. The
@@ -50,6 +55,7 @@ var kindsByField = sync.OnceValue(func() map[string]Kind {
 		"projectId": KindProject, "issueId": KindIssue, "initiativeId": KindInitiative, "stageId": KindStage,
 		"deliverableId": KindDeliverable, "roleId": KindRole, "organisationId": KindOrganisation, "scopeId": KindScope,
 		"resourceId": KindRecord, "aggregateId": KindRecord,
+		"nodeId": KindTaxonomyNode, "parentId": KindTaxonomyNode, "targetNodeId": KindTaxonomyNode,
 	}
 	for kind, fields := range map[Kind][]string{
 		KindPerson: {
@@ -79,6 +85,7 @@ var acceptedNames = sync.OnceValue(func() map[Kind]string {
 		KindOrganisation: "name",
 		KindTenant:       "slug or name",
 		KindScope:        "prefix or name",
+		KindTaxonomyNode: "path or name",
 	}
 })
 
