@@ -141,21 +141,22 @@ func loadMembership(ctx context.Context, c *executor.Call, in *contract.UpdateMe
 }
 
 func (s *Service) updateMembership(ctx context.Context, c *executor.Call, in *contract.UpdateMembershipIn, m contract.Membership) (*contract.Membership, error) {
-	if in.Status.Null {
-		return nil, nullFieldError("status")
-	}
 	old := m
-	m.OrganisationID, m.Status, m.Clearance = in.OrganisationID.Or(m.OrganisationID), in.Status.Or(m.Status), in.Clearance.Or(m.Clearance)
-	var fields []string
+	var p op.Patch
+	op.SetOrClear(&p, "organisationId", &m.OrganisationID, in.OrganisationID)
+	op.Set(&p, "status", &m.Status, in.Status)
+	fields, err := p.Changed()
+	if err != nil {
+		return nil, err
+	}
+	m.Clearance = in.Clearance.Or(m.Clearance)
 	if m.OrganisationID != old.OrganisationID {
-		fields = append(fields, "organisationId")
 		// The caller needs the permission in the new organisation as well.
 		if err := c.Decide(ctx, contract.UpdateMembership.Permission, membershipType.Resource(string(c.Tenant), &m)); err != nil {
 			return nil, err
 		}
 	}
 	if m.Status != old.Status {
-		fields = append(fields, "status")
 		change := authz.StopMembership
 		if m.Status == contract.MembershipActive {
 			change = authz.RestoreMembership

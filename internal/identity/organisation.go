@@ -80,29 +80,20 @@ func createOrganisation(ctx context.Context, c *executor.Call, _ *contract.Creat
 }
 
 func updateOrganisation(ctx context.Context, c *executor.Call, in *contract.UpdateOrganisationIn, o contract.Organisation) (*contract.Organisation, error) {
-	if in.Type.Null {
-		return nil, nullFieldError("type")
-	}
-	if in.VerificationStatus.Null {
-		return nil, nullFieldError("verificationStatus")
-	}
 	old := o
-	name, err := changedName("name", in.Name, o.Name)
+	var p op.Patch
+	op.SetTrimmed(&p, "name", &o.Name, in.Name)
+	op.Set(&p, "type", &o.Type, in.Type)
+	op.Set(&p, "verificationStatus", &o.VerificationStatus, in.VerificationStatus)
+	fields, err := p.Changed()
 	if err != nil {
 		return nil, err
 	}
-	o.Name, o.Type, o.VerificationStatus = name, in.Type.Or(o.Type), in.VerificationStatus.Or(o.VerificationStatus)
-	var fields []string
 	changes := auditChanges{}
-	if o.Name != old.Name {
-		fields = append(fields, "name")
-	}
 	if o.Type != old.Type {
-		fields = append(fields, "type")
 		changes["type"] = o.Type
 	}
 	if o.VerificationStatus != old.VerificationStatus {
-		fields = append(fields, "verificationStatus")
 		changes["verificationStatus"] = o.VerificationStatus
 	}
 	if len(fields) == 0 {

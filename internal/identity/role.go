@@ -126,14 +126,15 @@ func (s *Service) createRole(ctx context.Context, c *executor.Call, _ *contract.
 
 func (s *Service) updateRole(ctx context.Context, c *executor.Call, in *contract.UpdateRoleIn, r grantingRole) (*contract.Role, error) {
 	old := r
-	name, err := changedName("name", in.Name, r.Name)
+	var p op.Patch
+	op.SetTrimmed(&p, "name", &r.Name, in.Name)
+	op.SetOrClear(&p, "description", &r.Description, in.Description)
+	r.Description = strings.TrimSpace(r.Description)
+	fields, err := p.Changed()
 	if err != nil {
 		return nil, err
 	}
-	r.Name, r.Description = name, strings.TrimSpace(in.Description.Or(r.Description))
-	var fields []string
 	if r.Name != old.Name {
-		fields = append(fields, "name")
 		v, err := c.Evaluate(ctx, authz.ChangeRole{
 			Change: authz.RenameRole, Actor: c.Actor.Subject, Role: old.policyRole(), Spelling: foldedName(r.Name),
 		})
@@ -144,9 +145,6 @@ func (s *Service) updateRole(ctx context.Context, c *executor.Call, in *contract
 		if err := s.decideGiveAuthority(ctx, c, authz.GiveAuthority{Grants: r.tenantGrants()}); err != nil {
 			return nil, err
 		}
-	}
-	if r.Description != old.Description {
-		fields = append(fields, "description")
 	}
 	if len(fields) == 0 {
 		return s.showUnchangedRole(ctx, c, r)

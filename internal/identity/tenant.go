@@ -107,17 +107,20 @@ func registryResource(t contract.Tenant) authz.Resource {
 }
 
 func updateTenant(ctx context.Context, c *executor.Call, in *contract.UpdateTenantIn, t contract.Tenant) (*contract.Tenant, error) {
-	old := t
-	name, err := changedName("name", in.Name, t.Name)
+	var p op.Patch
+	op.SetTrimmed(&p, "name", &t.Name, in.Name)
+	op.Set(&p, "defaultLocale", &t.DefaultLocale, in.DefaultLocale)
+	op.Set(&p, "enabledLocales", &t.EnabledLocales, in.EnabledLocales)
+	op.Set(&p, "timeZone", &t.TimeZone, in.TimeZone)
+	op.Set(&p, "currency", &t.Currency, in.Currency)
+	fields, err := p.Changed()
 	if err != nil {
 		return nil, err
 	}
-	set, err := changedSettings(in, t)
-	if err != nil {
+	set := settings{t.DefaultLocale, t.EnabledLocales, t.TimeZone, t.Currency}
+	if err := set.check(in.EnabledLocales.Set && !in.DefaultLocale.Set); err != nil {
 		return nil, err
 	}
-	t.Name, t.DefaultLocale, t.EnabledLocales, t.TimeZone, t.Currency = name, set.defaultLocale, set.enabledLocales, set.timeZone, set.currency
-	fields := changedTenantFields(old, t)
 	if len(fields) == 0 {
 		return showUnchangedTenant(ctx, c, t)
 	}
@@ -262,33 +265,12 @@ var currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
 var timeZonePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$`)
 
 func newSettings(in *contract.CreateTenantIn) (settings, error) {
-	if in.DefaultLocale.Null {
-		return settings{}, nullFieldError("defaultLocale")
-	}
-	if in.EnabledLocales.Null {
-		return settings{}, nullFieldError("enabledLocales")
-	}
 	set := settings{defaultLocale: "en-US", enabledLocales: []string{"en-US"}, timeZone: in.TimeZone, currency: in.Currency}
-	set.defaultLocale = in.DefaultLocale.Or(set.defaultLocale)
-	set.enabledLocales = in.EnabledLocales.Or(set.enabledLocales)
-	return set, set.check(in.EnabledLocales.Set && !in.DefaultLocale.Set)
-}
-
-func changedSettings(in *contract.UpdateTenantIn, t contract.Tenant) (settings, error) {
-	for _, f := range []struct {
-		name string
-		null bool
-	}{
-		{"defaultLocale", in.DefaultLocale.Null}, {"enabledLocales", in.EnabledLocales.Null},
-		{"timeZone", in.TimeZone.Null}, {"currency", in.Currency.Null},
-	} {
-		if f.null {
-			return settings{}, nullFieldError(f.name)
-		}
-	}
-	set := settings{
-		defaultLocale: in.DefaultLocale.Or(t.DefaultLocale), enabledLocales: in.EnabledLocales.Or(t.EnabledLocales),
-		timeZone: in.TimeZone.Or(t.TimeZone), currency: in.Currency.Or(t.Currency),
+	var p op.Patch
+	op.Set(&p, "defaultLocale", &set.defaultLocale, in.DefaultLocale)
+	op.Set(&p, "enabledLocales", &set.enabledLocales, in.EnabledLocales)
+	if _, err := p.Changed(); err != nil {
+		return settings{}, err
 	}
 	return set, set.check(in.EnabledLocales.Set && !in.DefaultLocale.Set)
 }
@@ -337,48 +319,13 @@ func checkTimeZone(name string) error {
 	return nil
 }
 
-func changedTenantFields(old, updated contract.Tenant) []string {
-	var fields []string
-	for _, f := range []struct {
-		name string
-		same bool
-	}{
-		{"name", old.Name == updated.Name},
-		{"defaultLocale", old.DefaultLocale == updated.DefaultLocale},
-		{"enabledLocales", slices.Equal(old.EnabledLocales, updated.EnabledLocales)},
-		{"timeZone", old.TimeZone == updated.TimeZone},
-		{"currency", old.Currency == updated.Currency},
-	} {
-		if !f.same {
-			fields = append(fields, f.name)
-		}
-	}
-	return fields
-}
-
 // trimName removes spaces around a name and rejects a blank one.
 func trimName(field, text string) (string, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
-		return "", fault.Validation(field, fmt.Sprintf("The field %s must not be blank.", field))
+		return "", fault.Validation(field, fmt.Sprintf("The field %s cannot be blank.", field))
 	}
 	return text, nil
-}
-
-// nullFieldError returns the error for null in a field that cannot be cleared.
-func nullFieldError(field string) error {
-	return fault.Validation(field, fmt.Sprintf("The field %s must not be null.", field))
-}
-
-// changedName returns the new name of an update, or the old one if the field is absent.
-func changedName(field string, change op.Opt[string], old string) (string, error) {
-	if !change.Set {
-		return old, nil
-	}
-	if change.Null {
-		return "", nullFieldError(field)
-	}
-	return trimName(field, change.Value)
 }
 
 // invalidCursorError returns the error for a cursor that is not from this list.

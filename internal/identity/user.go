@@ -180,14 +180,13 @@ func (s *Service) updateUser(ctx context.Context, c *executor.Call, in *contract
 			return nil, err
 		}
 	}
-	name, err := changedName("displayName", in.DisplayName, u.DisplayName)
-	if err != nil {
+	var p op.Patch
+	op.SetTrimmed(&p, "displayName", &u.DisplayName, in.DisplayName)
+	op.Set(&p, "email", &u.Email, in.Email)
+	if _, err := p.Changed(); err != nil {
 		return nil, err
 	}
-	if in.Email.Null {
-		return nil, nullFieldError("email")
-	}
-	u.DisplayName, u.Email, u.Clearance = name, in.Email.Or(u.Email), in.Clearance.Or(u.Clearance)
+	u.Clearance = in.Clearance.Or(u.Clearance)
 	// Only somebody else can vouch for the address, also for the present one.
 	verifies := in.Email.Set && u.ID != c.Actor.UserID
 	var fields []string

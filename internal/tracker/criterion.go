@@ -146,24 +146,18 @@ func updateCriterion(ctx context.Context, c *executor.Call, in *contract.UpdateC
 	if err := o.requireChangeable(); err != nil {
 		return nil, err
 	}
-	if in.Text.Null {
-		return nil, nullFieldError("text")
-	}
-	if in.Met.Null {
-		return nil, nullFieldError("met")
-	}
 	row := &o.criterion
-	newText, met := strings.TrimSpace(in.Text.Or(row.Text)), in.Met.Or(row.Met)
-	if newText == "" {
-		return nil, fault.Validation("text", "The field text can't be blank.")
+	wasMet := row.Met
+	var p op.Patch
+	op.SetTrimmed(&p, "text", &row.Text, in.Text)
+	op.Set(&p, "met", &row.Met, in.Met)
+	changed, err := p.Changed()
+	if err != nil {
+		return nil, err
 	}
-	var changed []string
-	if newText != row.Text {
-		changed, row.Text = append(changed, "text"), newText
-	}
-	if met != row.Met {
-		changed, row.Met, row.MetBy, row.MetAt = append(changed, "met"), met, nil, nil
-		if met {
+	if row.Met != wasMet {
+		row.MetBy, row.MetAt = nil, nil
+		if row.Met {
 			row.MetBy, row.MetAt = &c.Actor.UserID, &c.Now
 		}
 	}

@@ -132,36 +132,19 @@ func loadCustomFieldToUpdate(ctx context.Context, c *executor.Call, in *contract
 
 func updateCustomField(ctx context.Context, c *executor.Call, in *contract.UpdateCustomFieldIn, f fieldWithProject) (*contract.CustomField, error) {
 	row := f.field
-	if in.Name.Null {
-		return nil, nullFieldError("name")
+	var p op.Patch
+	op.SetTrimmed(&p, "name", &row.Name, in.Name)
+	op.Set(&p, "options", &row.Options, in.Options)
+	changed, err := p.Changed()
+	if err != nil {
+		return nil, err
 	}
-	if in.Options.Null {
-		return nil, nullFieldError("options")
-	}
-	row.Name = strings.TrimSpace(in.Name.Or(row.Name))
 	if err := checkFieldName(row.Name); err != nil {
 		return nil, err
 	}
-	var changed []string
-	if row.Name != f.field.Name {
-		changed = append(changed, "name")
-	}
-	if in.Options.Set {
-		options, err := checkFieldOptions(row.Type, in.Options.Value)
-		if err != nil {
+	if slices.Contains(changed, "options") {
+		if err := checkNewOptions(ctx, c, &row); err != nil {
 			return nil, err
-		}
-		if !slices.Equal(options, row.Options) {
-			changed, row.Options = append(changed, "options"), options
-			used, err := postgres.CollectScalars[string](ctx, c.DB, usedOptionsSQL, postgres.Args{
-				"tenant": c.Tenant, "project": row.ProjectID, "field": row.ID, "options": options,
-			})
-			if err != nil {
-				return nil, err
-			}
-			if len(used) > 0 {
-				return nil, fault.Conflict("Some tasks still use an option that would be removed. Change their values first.").WithDetails(map[string]any{"options": used})
-			}
 		}
 	}
 	if len(changed) == 0 {
@@ -175,6 +158,21 @@ func updateCustomField(ctx context.Context, c *executor.Call, in *contract.Updat
 		return nil, err
 	}
 	return recordField(c, &row, &f.project, "custom_field.updated", contract.EventCustomFieldUpdated, changed), nil
+}
+
+// checkNewOptions validates the new options of a field. An option that a task uses cannot be
+// removed.
+func checkNewOptions(ctx context.Context, c *executor.Call, row *fieldRow) error {
+	if _, err := checkFieldOptions(row.Type, row.Options); err != nil {
+		return err
+	}
+	used, err := postgres.CollectScalars[string](ctx, c.DB, usedOptionsSQL, postgres.Args{
+		"tenant": c.Tenant, "project": row.ProjectID, "field": row.ID, "options": row.Options,
+	})
+	if err == nil && len(used) > 0 {
+		err = fault.Conflict("Some tasks still use an option that would be removed. Change their values first.").WithDetails(map[string]any{"options": used})
+	}
+	return err
 }
 
 func loadCustomFieldToDelete(ctx context.Context, c *executor.Call, in *contract.DeleteCustomFieldIn) (fieldWithProject, authz.Resource, error) {

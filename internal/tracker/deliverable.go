@@ -125,31 +125,9 @@ func (s *Service) updateDeliverable(ctx context.Context, c *executor.Call, in *c
 		return nil, finalStatusError(old.Status)
 	}
 	row := old
-	if in.Title.Null {
-		return nil, nullFieldError("title")
-	}
-	row.Title = strings.TrimSpace(in.Title.Or(row.Title))
-	if row.Title == "" {
-		return nil, fault.Validation("title", "The field title can't be blank.")
-	}
-	row.Description = in.Description.Or(row.Description)
-	row.TaskID = changedValue(in.TaskID, row.TaskID)
-	row.OwnerID = changedValue(in.Owner, row.OwnerID)
-	row.DueDate = changedValue(in.DueDate, row.DueDate)
-	var changed []string
-	for _, f := range []struct {
-		name string
-		same bool
-	}{
-		{"title", row.Title == old.Title},
-		{"description", row.Description == old.Description},
-		{"taskId", value(row.TaskID) == value(old.TaskID)},
-		{"owner", value(row.OwnerID) == value(old.OwnerID)},
-		{"dueDate", value(row.DueDate) == value(old.DueDate)},
-	} {
-		if !f.same {
-			changed = append(changed, f.name)
-		}
+	changed, err := row.apply(in)
+	if err != nil {
+		return nil, err
 	}
 	if len(changed) == 0 {
 		if err := authorizeUnchanged(ctx, c, contract.PermDeliverablesRead, old.resource(c.Tenant)); err != nil {
@@ -176,6 +154,18 @@ func (s *Service) updateDeliverable(ctx context.Context, c *executor.Call, in *c
 		return nil, err
 	}
 	return recordDeliverable(ctx, c, &row, "deliverable.updated", contract.EventDeliverableUpdated, changed, details)
+}
+
+// apply copies the fields that are set in the request and returns the names of those that
+// changed.
+func (r *deliverableRow) apply(in *contract.UpdateDeliverableIn) ([]string, error) {
+	var p op.Patch
+	op.SetTrimmed(&p, "title", &r.Title, in.Title)
+	op.SetOrClear(&p, "description", &r.Description, in.Description)
+	op.SetOptional(&p, "taskId", &r.TaskID, in.TaskID)
+	op.SetOptional(&p, "owner", &r.OwnerID, in.Owner)
+	op.SetOptional(&p, "dueDate", &r.DueDate, in.DueDate)
+	return p.Changed()
 }
 
 // transitionDeliverable binds an operation that changes a deliverable's status. ref returns

@@ -71,24 +71,17 @@ func updateGate(ctx context.Context, c *executor.Call, in *contract.UpdateGateIn
 	if err != nil {
 		return nil, err
 	}
-	old := *row
-	if in.Name.Null {
-		return nil, nullFieldError("name")
-	}
-	if row.Name = strings.TrimSpace(in.Name.Or(row.Name)); row.Name == "" {
-		return nil, fault.Validation("name", "The field name can't be blank.")
-	}
+	var patch op.Patch
+	op.SetTrimmed(&patch, "name", &row.Name, in.Name)
+	op.Watch(&patch, "criteria", &row.Criteria)
 	if in.Criteria.Set {
 		if row.Criteria, err = trimGateCriteria(in.Criteria.Or(nil)); err != nil {
 			return nil, err
 		}
 	}
-	var changed []string
-	if row.Name != old.Name {
-		changed = append(changed, "name")
-	}
-	if !slices.Equal(row.Criteria, old.Criteria) {
-		changed = append(changed, "criteria")
+	changed, err := patch.Changed()
+	if err != nil {
+		return nil, err
 	}
 	if len(changed) == 0 {
 		if err := authorizeUnchanged(ctx, c, contract.PermStagesRead, p.project.resource(c.Tenant)); err != nil {

@@ -82,13 +82,13 @@ func loadInitiativeToUpdate(ctx context.Context, c *executor.Call, in *contract.
 
 func (s *Service) updateInitiative(ctx context.Context, c *executor.Call, in *contract.UpdateInitiativeIn, old initiativeRow) (*contract.Initiative, error) {
 	row := old
-	if err := row.apply(in); err != nil {
+	changed, err := row.apply(in)
+	if err != nil {
 		return nil, err
 	}
 	if err := row.validate(); err != nil {
 		return nil, err
 	}
-	changed := row.changedFields(&old)
 	if len(changed) == 0 {
 		if err := authorizeUnchanged(ctx, c, contract.PermInitiativesRead, old.resource(c.Tenant)); err != nil {
 			return nil, err
@@ -121,48 +121,18 @@ func (s *Service) updateInitiative(ctx context.Context, c *executor.Call, in *co
 	return row.toInitiative(), nil
 }
 
-// apply copies the fields that are set in the request.
-func (r *initiativeRow) apply(in *contract.UpdateInitiativeIn) error {
-	for _, f := range []struct {
-		name string
-		null bool
-	}{
-		{"name", in.Name.Null}, {"status", in.Status.Null}, {"startDate", in.StartDate.Null}, {"classification", in.Classification.Null},
-	} {
-		if f.null {
-			return nullFieldError(f.name)
-		}
-	}
-	r.Name = strings.TrimSpace(in.Name.Or(r.Name))
-	r.Status = in.Status.Or(r.Status)
-	r.Description = in.Description.Or(r.Description)
-	r.StartDate = in.StartDate.Or(r.StartDate)
-	r.EndDate = changedValue(in.EndDate, r.EndDate)
-	r.Classification = in.Classification.Or(r.Classification)
-	r.OrganisationID = changedValue(in.OrganisationID, r.OrganisationID)
-	return nil
-}
-
-// changedFields returns the names of the fields that differ from old.
-func (r *initiativeRow) changedFields(old *initiativeRow) []string {
-	var names []string
-	for _, f := range []struct {
-		name string
-		same bool
-	}{
-		{"name", r.Name == old.Name},
-		{"status", r.Status == old.Status},
-		{"description", r.Description == old.Description},
-		{"startDate", r.StartDate == old.StartDate},
-		{"endDate", value(r.EndDate) == value(old.EndDate)},
-		{"classification", r.Classification == old.Classification},
-		{"organisationId", value(r.OrganisationID) == value(old.OrganisationID)},
-	} {
-		if !f.same {
-			names = append(names, f.name)
-		}
-	}
-	return names
+// apply copies the fields that are set in the request and returns the names of those that
+// changed.
+func (r *initiativeRow) apply(in *contract.UpdateInitiativeIn) ([]string, error) {
+	var p op.Patch
+	op.SetTrimmed(&p, "name", &r.Name, in.Name)
+	op.Set(&p, "status", &r.Status, in.Status)
+	op.SetOrClear(&p, "description", &r.Description, in.Description)
+	op.Set(&p, "startDate", &r.StartDate, in.StartDate)
+	op.SetOptional(&p, "endDate", &r.EndDate, in.EndDate)
+	op.Set(&p, "classification", &r.Classification, in.Classification)
+	op.SetOptional(&p, "organisationId", &r.OrganisationID, in.OrganisationID)
+	return p.Changed()
 }
 
 // validate checks the rules that the request's field tags cannot express.

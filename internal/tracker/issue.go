@@ -115,10 +115,21 @@ func changeIssue[In any](s *Service, o op.Op[In, contract.Issue], h issueChange[
 	}
 	return handle(s, o, load, func(ctx context.Context, c *executor.Call, in *In, old issueRow) (*contract.Issue, error) {
 		row := old
+		var p op.Patch
+		op.Watch(&p, "title", &row.Title)
+		op.Watch(&p, "description", &row.Description)
+		op.Watch(&p, "severity", &row.Severity)
+		op.Watch(&p, "status", &row.Status)
+		op.Watch(&p, "resolution", &row.Resolution)
+		op.Watch(&p, "assignee", &row.AssigneeID)
+		op.Watch(&p, "dueDate", &row.DueDate)
 		if err := h.apply(ctx, c, in, &row); err != nil {
 			return nil, err
 		}
-		changed := row.changedFields(&old)
+		changed, err := p.Changed()
+		if err != nil {
+			return nil, err
+		}
 		if len(changed) == 0 {
 			if err := authorizeUnchanged(ctx, c, contract.PermIssuesRead, old.resource(c.Tenant)); err != nil {
 				return nil, err
@@ -139,16 +150,12 @@ func changeIssue[In any](s *Service, o op.Op[In, contract.Issue], h issueChange[
 }
 
 func applyIssueUpdate(_ context.Context, _ *executor.Call, in *contract.UpdateIssueIn, r *issueRow) error {
-	if in.Title.Null {
-		return nullFieldError("title")
-	}
-	r.Title = strings.TrimSpace(in.Title.Or(r.Title))
-	if r.Title == "" {
-		return fault.Validation("title", "The field title cannot be blank.")
-	}
-	r.Description = in.Description.Or(r.Description)
-	r.DueDate = changedValue(in.DueDate, r.DueDate)
-	return nil
+	var p op.Patch
+	op.SetTrimmed(&p, "title", &r.Title, in.Title)
+	op.SetOrClear(&p, "description", &r.Description, in.Description)
+	op.SetOptional(&p, "dueDate", &r.DueDate, in.DueDate)
+	_, err := p.Changed()
+	return err
 }
 
 func (s *Service) applyIssueAssignment(ctx context.Context, c *executor.Call, in *contract.AssignIssueIn, r *issueRow) error {
@@ -194,28 +201,6 @@ func (r *issueRow) setStatus(c *executor.Call, status string) {
 	case r.ResolvedAt == nil:
 		r.ResolvedAt = &c.Now
 	}
-}
-
-// changedFields returns the names of the fields that differ from old.
-func (r *issueRow) changedFields(old *issueRow) []string {
-	var names []string
-	for _, f := range []struct {
-		name string
-		same bool
-	}{
-		{"title", r.Title == old.Title},
-		{"description", r.Description == old.Description},
-		{"severity", r.Severity == old.Severity},
-		{"status", r.Status == old.Status},
-		{"resolution", value(r.Resolution) == value(old.Resolution)},
-		{"assignee", value(r.AssigneeID) == value(old.AssigneeID)},
-		{"dueDate", value(r.DueDate) == value(old.DueDate)},
-	} {
-		if !f.same {
-			names = append(names, f.name)
-		}
-	}
-	return names
 }
 
 // auditChanges returns the old and new values of the changed fields whose values are

@@ -142,14 +142,13 @@ func loadProjectToUpdate(ctx context.Context, c *executor.Call, in *contract.Upd
 
 func (s *Service) updateProject(ctx context.Context, c *executor.Call, in *contract.UpdateProjectIn, old projectRow) (*contract.Project, error) {
 	row := old
-	renames, err := row.apply(in)
+	changed, renames, err := row.apply(in)
 	if err != nil {
 		return nil, err
 	}
 	if err := row.validate(); err != nil {
 		return nil, err
 	}
-	changed := row.changedFields(&old)
 	if len(renames) > 0 && !slices.Contains(changed, "customStatuses") {
 		// customStatuses that undo the renames look unchanged, but the rows have been renamed.
 		changed = append(changed, "customStatuses")
@@ -225,77 +224,44 @@ func recordProject(c *executor.Call, r *projectRow, changed []string, more map[s
 	})
 }
 
-// apply copies the fields that are set in the request. It returns the status renames
-// that tasks must follow.
-func (r *projectRow) apply(in *contract.UpdateProjectIn) ([]contract.StatusRename, error) {
-	for _, f := range []struct {
-		name string
-		null bool
-	}{
-		{"name", in.Name.Null}, {"status", in.Status.Null}, {"startDate", in.StartDate.Null}, {"prefix", in.Prefix.Null},
-		{"classification", in.Classification.Null}, {"customStatuses", in.CustomStatuses.Null},
-	} {
-		if f.null {
-			return nil, nullFieldError(f.name)
-		}
-	}
-	r.Name = strings.TrimSpace(in.Name.Or(r.Name))
-	r.Status = in.Status.Or(r.Status)
-	r.Description = in.Description.Or(r.Description)
-	r.StartDate = in.StartDate.Or(r.StartDate)
-	r.Prefix = strings.ToUpper(in.Prefix.Or(r.Prefix))
-	r.Classification = in.Classification.Or(r.Classification)
-	r.EndDate = changedValue(in.EndDate, r.EndDate)
-	r.OrganisationID = changedValue(in.OrganisationID, r.OrganisationID)
-	r.OwnerID = changedValue(in.OwnerID, r.OwnerID)
-	r.InitiativeID = changedValue(in.InitiativeID, r.InitiativeID)
+// apply copies the fields that are set in the request. It returns the names of the fields
+// that changed and the status renames that tasks must follow.
+func (r *projectRow) apply(in *contract.UpdateProjectIn) (changed []string, renames []contract.StatusRename, err error) {
+	var p op.Patch
+	op.SetTrimmed(&p, "name", &r.Name, in.Name)
+	op.Set(&p, "status", &r.Status, in.Status)
+	op.SetOrClear(&p, "description", &r.Description, in.Description)
+	op.Set(&p, "startDate", &r.StartDate, in.StartDate)
+	op.SetOptional(&p, "endDate", &r.EndDate, in.EndDate)
+	op.Set(&p, "prefix", &r.Prefix, in.Prefix)
+	r.Prefix = strings.ToUpper(r.Prefix)
+	op.Watch(&p, "issuePrefix", &r.IssuePrefix)
 	if in.IssuePrefix.Set {
 		r.IssuePrefix = customIssuePrefix(in.IssuePrefix.Value)
 	}
-	if in.StoryPointScale.Set {
-		r.StoryPoints = in.StoryPointScale.Or(nil)
-		if len(r.StoryPoints) == 0 {
-			r.StoryPoints = nil
+	op.Set(&p, "classification", &r.Classification, in.Classification)
+	op.SetOptional(&p, "organisationId", &r.OrganisationID, in.OrganisationID)
+	op.SetOptional(&p, "ownerId", &r.OwnerID, in.OwnerID)
+	op.SetOptional(&p, "initiativeId", &r.InitiativeID, in.InitiativeID)
+	statuses := r.statuses()
+	if renames, err = validateRenames(statuses, in.RenameStatuses); err != nil {
+		return nil, nil, err
+	}
+	op.Set(&p, "customStatuses", &statuses, in.CustomStatuses)
+	if in.CustomStatuses.Set && !in.CustomStatuses.Null {
+		if err := validateStatuses(statuses); err != nil {
+			return nil, nil, err
 		}
+	} else {
+		statuses = applyRenames(statuses, renames)
 	}
-	renames, err := validateRenames(r.statuses(), in.RenameStatuses)
-	if err != nil {
-		return nil, err
+	r.setStatuses(statuses)
+	op.SetOrClear(&p, "storyPointScale", &r.StoryPoints, in.StoryPointScale)
+	if len(r.StoryPoints) == 0 {
+		r.StoryPoints = nil
 	}
-	r.setStatuses(applyRenames(r.statuses(), renames))
-	if in.CustomStatuses.Set {
-		r.setStatuses(in.CustomStatuses.Value)
-		return renames, validateStatuses(in.CustomStatuses.Value)
-	}
-	return renames, nil
-}
-
-// changedFields returns the names of the fields that differ from old.
-func (r *projectRow) changedFields(old *projectRow) []string {
-	var names []string
-	for _, f := range []struct {
-		name string
-		same bool
-	}{
-		{"name", r.Name == old.Name},
-		{"status", r.Status == old.Status},
-		{"description", r.Description == old.Description},
-		{"startDate", r.StartDate == old.StartDate},
-		{"endDate", value(r.EndDate) == value(old.EndDate)},
-		{"prefix", r.Prefix == old.Prefix},
-		{"issuePrefix", value(r.IssuePrefix) == value(old.IssuePrefix)},
-		{"classification", r.Classification == old.Classification},
-		{"organisationId", value(r.OrganisationID) == value(old.OrganisationID)},
-		{"ownerId", value(r.OwnerID) == value(old.OwnerID)},
-		{"initiativeId", value(r.InitiativeID) == value(old.InitiativeID)},
-		{"customStatuses", slices.Equal(r.statuses(), old.statuses())},
-		{"storyPointScale", slices.Equal(r.StoryPoints, old.StoryPoints)},
-	} {
-		if !f.same {
-			names = append(names, f.name)
-		}
-	}
-	return names
+	changed, err = p.Changed()
+	return changed, renames, err
 }
 
 // validate checks the rules that the request's field tags cannot express.
@@ -335,19 +301,6 @@ func customIssuePrefix(given string) *string {
 		return nil
 	}
 	return optional(given)
-}
-
-// changedValue returns the new value of an optional column: old if o is not set, nil
-// if o is null or the zero value.
-func changedValue[T comparable](o op.Opt[T], old *T) *T {
-	if !o.Set {
-		return old
-	}
-	return optional(o.Or(value(old)))
-}
-
-func nullFieldError(field string) error {
-	return fault.Validation(field, fmt.Sprintf("The field %s cannot be null.", field))
 }
 
 func (s *Service) checkOrganisation(ctx context.Context, c *executor.Call, organisation op.UUID) error {

@@ -102,21 +102,13 @@ func updateStage(ctx context.Context, c *executor.Call, in *contract.UpdateStage
 	}
 	old := p.stages[i]
 	row := old
-	switch {
-	case in.Name.Null:
-		return nil, nullFieldError("name")
-	case in.Position.Null:
-		return nil, nullFieldError("position")
+	changed, err := row.apply(in)
+	if err != nil {
+		return nil, err
 	}
-	row.Name = strings.TrimSpace(in.Name.Or(row.Name))
-	row.Description = in.Description.Or(row.Description)
-	row.Position = in.Position.Or(row.Position)
-	row.StartDate = changedValue(in.StartDate, row.StartDate)
-	row.EndDate = changedValue(in.EndDate, row.EndDate)
 	if err := row.validate(len(p.stages)); err != nil {
 		return nil, err
 	}
-	changed := row.changedFields(&old)
 	if len(changed) == 0 {
 		if err := authorizeUnchanged(ctx, c, contract.PermStagesRead, p.project.resource(c.Tenant)); err != nil {
 			return nil, err
@@ -144,24 +136,16 @@ func updateStage(ctx context.Context, c *executor.Call, in *contract.UpdateStage
 	return p.toStage(&row), nil
 }
 
-// changedFields returns the names of the fields that differ from old.
-func (r *stageRow) changedFields(old *stageRow) []string {
-	var names []string
-	for _, f := range []struct {
-		name string
-		same bool
-	}{
-		{"name", r.Name == old.Name},
-		{"description", r.Description == old.Description},
-		{"position", r.Position == old.Position},
-		{"startDate", value(r.StartDate) == value(old.StartDate)},
-		{"endDate", value(r.EndDate) == value(old.EndDate)},
-	} {
-		if !f.same {
-			names = append(names, f.name)
-		}
-	}
-	return names
+// apply copies the fields that are set in the request and returns the names of those that
+// changed.
+func (r *stageRow) apply(in *contract.UpdateStageIn) ([]string, error) {
+	var p op.Patch
+	op.SetTrimmed(&p, "name", &r.Name, in.Name)
+	op.SetOrClear(&p, "description", &r.Description, in.Description)
+	op.Set(&p, "position", &r.Position, in.Position)
+	op.SetOptional(&p, "startDate", &r.StartDate, in.StartDate)
+	op.SetOptional(&p, "endDate", &r.EndDate, in.EndDate)
+	return p.Changed()
 }
 
 // validate checks the rules that the request's field tags cannot express. last is the

@@ -151,7 +151,8 @@ func loadTaskToUpdate(ctx context.Context, c *executor.Call, in *contract.Update
 
 func (s *Service) updateTask(ctx context.Context, c *executor.Call, in *contract.UpdateTaskIn, old taskRow) (*contract.Task, error) {
 	row := old
-	if err := row.apply(c, in); err != nil {
+	var patch op.Patch
+	if err := row.apply(c, in, &patch); err != nil {
 		return nil, err
 	}
 	if row.IssueType != old.IssueType {
@@ -180,7 +181,10 @@ func (s *Service) updateTask(ctx context.Context, c *executor.Call, in *contract
 	if row.IssueType == contract.TypeEpic && (row.EpicID != nil || row.ParentTaskID != nil) {
 		return nil, taskConstraints()["tasks_epic_stands_alone"]
 	}
-	changed := row.changedFields(&old)
+	changed, err := patch.Changed()
+	if err != nil {
+		return nil, err
+	}
 	if len(changed) == 0 {
 		if err := authorizeUnchanged(ctx, c, contract.PermTasksRead, old.resource(c.Tenant)); err != nil {
 			return nil, err
@@ -220,29 +224,24 @@ func (s *Service) updateTask(ctx context.Context, c *executor.Call, in *contract
 }
 
 // apply copies the fields that are set in the request, except the epic, parent and
-// initiative.
-func (r *taskRow) apply(c *executor.Call, in *contract.UpdateTaskIn) error {
-	for _, f := range []struct {
-		name string
-		null bool
-	}{
-		{"title", in.Title.Null}, {"status", in.Status.Null}, {"issueType", in.IssueType.Null},
-		{"priority", in.Priority.Null}, {"progress", in.Progress.Null},
-	} {
-		if f.null {
-			return nullFieldError(f.name)
-		}
+// initiative. p then knows which fields change, also those that the caller sets later.
+func (r *taskRow) apply(c *executor.Call, in *contract.UpdateTaskIn, p *op.Patch) error {
+	op.SetTrimmed(p, "title", &r.Title, in.Title)
+	op.SetOrClear(p, "description", &r.Description, in.Description)
+	op.Set(p, "status", &r.Status, in.Status)
+	op.Set(p, "issueType", &r.IssueType, in.IssueType)
+	op.Set(p, "priority", &r.Priority, in.Priority)
+	op.Set(p, "progress", &r.Progress, in.Progress)
+	op.SetOptional(p, "assignee", &r.AssigneeID, in.Assignee)
+	op.SetOptional(p, "dueDate", &r.DueDate, in.DueDate)
+	op.Watch(p, "epicId", &r.EpicID)
+	op.Watch(p, "parentTaskId", &r.ParentTaskID)
+	op.Watch(p, "initiativeId", &r.InitiativeID)
+	op.Watch(p, "estimatePoints", &r.EstimatePoints)
+	op.Watch(p, "labels", &r.Labels)
+	if _, err := p.Changed(); err != nil {
+		return err
 	}
-	r.Title = strings.TrimSpace(in.Title.Or(r.Title))
-	if r.Title == "" {
-		return fault.Validation("title", "The field title cannot be blank.")
-	}
-	r.Description = in.Description.Or(r.Description)
-	r.IssueType = in.IssueType.Or(r.IssueType)
-	r.Priority = in.Priority.Or(r.Priority)
-	r.Progress = in.Progress.Or(r.Progress)
-	r.AssigneeID = changedValue(in.Assignee, r.AssigneeID)
-	r.DueDate = changedValue(in.DueDate, r.DueDate)
 	if in.Labels.Set {
 		labels, err := normalizeLabels(in.Labels.Or(nil))
 		if err != nil {
@@ -252,8 +251,8 @@ func (r *taskRow) apply(c *executor.Call, in *contract.UpdateTaskIn) error {
 	}
 	if in.EstimatePoints.Set {
 		r.EstimatePoints = in.EstimatePoints.Ptr()
-		p := projectRow{StoryPoints: r.StoryPoints}
-		if err := p.validateEstimate(r.EstimatePoints); err != nil {
+		project := projectRow{StoryPoints: r.StoryPoints}
+		if err := project.validateEstimate(r.EstimatePoints); err != nil {
 			return err
 		}
 	}
@@ -266,34 +265,6 @@ func (r *taskRow) apply(c *executor.Call, in *contract.UpdateTaskIn) error {
 	}
 	r.setStatus(c, status)
 	return nil
-}
-
-// changedFields returns the names of the fields that differ from old.
-func (r *taskRow) changedFields(old *taskRow) []string {
-	var names []string
-	for _, f := range []struct {
-		name string
-		same bool
-	}{
-		{"title", r.Title == old.Title},
-		{"description", r.Description == old.Description},
-		{"status", r.Status == old.Status},
-		{"issueType", r.IssueType == old.IssueType},
-		{"priority", r.Priority == old.Priority},
-		{"progress", r.Progress == old.Progress},
-		{"assignee", value(r.AssigneeID) == value(old.AssigneeID)},
-		{"dueDate", value(r.DueDate) == value(old.DueDate)},
-		{"epicId", value(r.EpicID) == value(old.EpicID)},
-		{"parentTaskId", value(r.ParentTaskID) == value(old.ParentTaskID)},
-		{"initiativeId", value(r.InitiativeID) == value(old.InitiativeID)},
-		{"estimatePoints", (r.EstimatePoints == nil) == (old.EstimatePoints == nil) && value(r.EstimatePoints) == value(old.EstimatePoints)},
-		{"labels", slices.Equal(r.Labels, old.Labels)},
-	} {
-		if !f.same {
-			names = append(names, f.name)
-		}
-	}
-	return names
 }
 
 func loadTaskToDelete(ctx context.Context, c *executor.Call, in *contract.DeleteTaskIn) (taskRow, authz.Resource, error) {

@@ -79,32 +79,14 @@ func loadTimeEntryToUpdate(ctx context.Context, c *executor.Call, in *contract.U
 }
 
 func updateTimeEntry(ctx context.Context, c *executor.Call, in *contract.UpdateTimeEntryIn, old timeEntryRow) (*contract.TimeEntry, error) {
-	for _, f := range []struct {
-		name string
-		null bool
-	}{{"date", in.Date.Null}, {"minutes", in.Minutes.Null}, {"billable", in.Billable.Null}} {
-		if f.null {
-			return nil, nullFieldError(f.name)
-		}
-	}
 	row := old
-	row.SpentOn, row.Minutes = in.Date.Or(row.SpentOn), in.Minutes.Or(row.Minutes)
-	row.Note, row.Billable = in.Note.Or(row.Note), in.Billable.Or(row.Billable)
+	changed, err := row.apply(in)
+	if err != nil {
+		return nil, err
+	}
 	if row.SpentOn != old.SpentOn {
 		if err := validateSpentOn(c, row.SpentOn); err != nil {
 			return nil, err
-		}
-	}
-	var changed []string
-	for _, f := range []struct {
-		name string
-		same bool
-	}{
-		{"date", row.SpentOn == old.SpentOn}, {"minutes", row.Minutes == old.Minutes},
-		{"note", row.Note == old.Note}, {"billable", row.Billable == old.Billable},
-	} {
-		if !f.same {
-			changed = append(changed, f.name)
 		}
 	}
 	if len(changed) == 0 {
@@ -119,6 +101,17 @@ func updateTimeEntry(ctx context.Context, c *executor.Call, in *contract.UpdateT
 	}
 	recordTimeEntry(c, &row, "time_entry.updated", contract.EventTimeEntryUpdated, changed)
 	return row.toTimeEntry(), nil
+}
+
+// apply copies the fields that are set in the request and returns the names of those that
+// changed.
+func (r *timeEntryRow) apply(in *contract.UpdateTimeEntryIn) ([]string, error) {
+	var p op.Patch
+	op.Set(&p, "date", &r.SpentOn, in.Date)
+	op.Set(&p, "minutes", &r.Minutes, in.Minutes)
+	op.SetOrClear(&p, "note", &r.Note, in.Note)
+	op.Set(&p, "billable", &r.Billable, in.Billable)
+	return p.Changed()
 }
 
 func loadTimeEntryToDelete(ctx context.Context, c *executor.Call, in *contract.DeleteTimeEntryIn) (timeEntryRow, authz.Resource, error) {
