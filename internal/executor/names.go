@@ -121,7 +121,7 @@ func (c *Call) find(ctx context.Context, f op.Field, kind op.Kind, name string) 
 		for i := range names.Records {
 			if r := &names.Records[i]; r.Kind == kind && r.Match != "" {
 				var err error
-				if found, err = r.find(ctx, c, names.Pool, name); err != nil {
+				if found, err = r.find(ctx, c, c.reader(names.Pool), name); err != nil {
 					return "", err
 				}
 			}
@@ -140,8 +140,13 @@ func (c *Call) find(ctx context.Context, f op.Field, kind op.Kind, name string) 
 	}
 }
 
-// find returns the records that match the name best.
-func (r *NamedRecords) find(ctx context.Context, c *Call, pool *postgres.Pool, name string) ([]op.Reference, error) {
+// Find returns the records of the call's module that match the name best, of those that the
+// caller may read: at most maxCandidates+1.
+func (r *NamedRecords) Find(ctx context.Context, c *Call, name string) ([]op.Reference, error) {
+	return r.find(ctx, c, c.DB, name)
+}
+
+func (r *NamedRecords) find(ctx context.Context, c *Call, q postgres.Querier, name string) ([]op.Reference, error) {
 	args := []any{name}
 	if r.Parse != nil {
 		args = r.Parse(name)
@@ -158,7 +163,7 @@ func (r *NamedRecords) find(ctx context.Context, c *Call, pool *postgres.Pool, n
 	visible := r.visible(c, filter, &args)
 	sql := `SELECT id, key, name, email FROM (SELECT ` + r.columns() + `, rank() OVER (ORDER BY ` + rank + `) AS rank
 FROM ` + r.From + ` AND (` + match + `) AND ` + visible + `) found WHERE rank = 1 ORDER BY name, id LIMIT ` + strconv.Itoa(maxCandidates+1)
-	return postgres.Collect[op.Reference](ctx, c.reader(pool), sql, args...)
+	return postgres.Collect[op.Reference](ctx, q, sql, args...)
 }
 
 // filter returns the condition for the records that the policies allow to read. A module

@@ -2,7 +2,6 @@ package tracker
 
 import (
 	"context"
-	"fmt"
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
@@ -59,48 +58,29 @@ WHERE i.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
 	return page, nil
 }
 
-// findInitiative returns the initiative that matches a hint: by id, else by full name,
-// else by part of the name. It returns a conflict with the candidates if several
-// initiatives match equally well.
+// findInitiative returns the initiative that matches a hint, as findByHint says.
 func (s *Service) findInitiative(ctx context.Context, c *executor.Call, in *contract.FindInitiativeIn, f authz.Filter) (*contract.InitiativeDetail, error) {
 	if f.None() {
 		return nil, fault.NotFound("initiative")
 	}
-	st := &statement{}
-	st.add(initiativeSelect)
-	var rank string
-	if id, err := op.ParseUUID(in.Hint); err == nil {
-		rank = `CASE WHEN i.id = ` + st.arg(id) + `::uuid THEN 1 END`
-	} else {
-		rank = `CASE WHEN i.sort_name = lower(` + st.arg(in.Hint) + `::text) THEN 1 WHEN i.name ILIKE ` + st.arg(containsPattern(in.Hint)) + ` THEN 2 END`
-	}
-	st.add(`, r.rank
-FROM projects.initiatives i, LATERAL (SELECT `, rank, ` AS rank) r
-WHERE i.tenant_id = `, st.arg(c.Tenant), ` AND r.rank IS NOT NULL AND `).filter(f)
-	st.add(` ORDER BY r.rank, i.sort_name, i.id LIMIT `, st.arg(maxCandidates+1))
-
-	type row struct {
-		initiativeRow
-		Rank int
-	}
-	rows, err := postgres.Collect[row](ctx, c.DB, st.sql(), st.args...)
+	id, err := findByHint(ctx, c, initiativeNames(), in.Hint, func(r op.Reference) contract.InitiativeCandidate {
+		return contract.InitiativeCandidate{ID: r.ID, Name: r.Name}
+	})
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) == 0 {
-		return nil, fault.NotFound("initiative")
+	st := &statement{}
+	st.add(initiativeSelect, `
+FROM projects.initiatives i
+WHERE i.tenant_id = `, st.arg(c.Tenant), ` AND i.id = `, st.arg(id), `::uuid AND `).filter(f)
+	row, err := postgres.One[initiativeRow](ctx, c.DB, st.sql(), st.args...)
+	if postgres.IsNoRows(err) {
+		err = fault.NotFound("initiative")
 	}
-	var candidates []contract.InitiativeCandidate
-	for _, r := range rows[:min(len(rows), maxCandidates)] {
-		if r.Rank == rows[0].Rank {
-			candidates = append(candidates, contract.InitiativeCandidate{ID: r.ID, Name: r.Name})
-		}
+	if err != nil {
+		return nil, err
 	}
-	if len(candidates) > 1 {
-		return nil, fault.Conflict(fmt.Sprintf("The hint matches at least %d initiatives. Use the full name or the id.", len(candidates))).
-			WithDetails(map[string]any{"candidates": candidates})
-	}
-	return rows[0].loadDetail(ctx, c)
+	return row.loadDetail(ctx, c)
 }
 
 // maxDetailProjects is the maximum number of projects that get-initiative returns.

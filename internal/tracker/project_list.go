@@ -2,7 +2,6 @@ package tracker
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -73,13 +72,8 @@ WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
 	return page, redactInitiatives(ctx, c, refs...)
 }
 
-// maxCandidates is the maximum number of candidates in the conflict for an ambiguous
-// hint.
-const maxCandidates = 20
-
-// findProject returns the project that matches a hint: by bound repository path, by
-// id, else by prefix or full name, else by part of the name. It returns a conflict
-// with the candidates if several projects match equally well.
+// findProject returns the project that matches a hint: by bound repository path, or else as
+// findByHint says.
 func (s *Service) findProject(ctx context.Context, c *executor.Call, in *contract.FindProjectIn, f authz.Filter) (*contract.Project, error) {
 	if f.None() {
 		return nil, fault.NotFound("project")
@@ -89,43 +83,24 @@ func (s *Service) findProject(ctx context.Context, c *executor.Call, in *contrac
 			return found, err
 		}
 	}
-	st := &statement{}
-	st.add(projectSelect)
-	var rank string
-	if id, err := op.ParseUUID(in.Hint); err == nil {
-		rank = `CASE WHEN p.id = ` + st.arg(id) + `::uuid THEN 1 END`
-	} else {
-		hint := st.arg(in.Hint)
-		rank = `CASE WHEN p.prefix = upper(` + hint + `::text) OR p.sort_name = lower(` + hint + `::text) THEN 1 WHEN p.name ILIKE ` +
-			st.arg(containsPattern(in.Hint)) + ` THEN 2 END`
-	}
-	st.add(`, r.rank
-FROM projects.projects p, LATERAL (SELECT `, rank, ` AS rank) r
-WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND r.rank IS NOT NULL AND `).filter(f)
-	st.add(` ORDER BY r.rank, p.sort_name, p.id LIMIT `, st.arg(maxCandidates+1))
-
-	type row struct {
-		projectRow
-		Rank int
-	}
-	rows, err := postgres.Collect[row](ctx, c.DB, st.sql(), st.args...)
+	id, err := findByHint(ctx, c, projectNames(), in.Hint, func(r op.Reference) contract.ProjectCandidate {
+		return contract.ProjectCandidate{ID: r.ID, Name: r.Name, Prefix: r.Key}
+	})
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) == 0 {
-		return nil, fault.NotFound("project")
+	st := &statement{}
+	st.add(projectSelect, `
+FROM projects.projects p
+WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND p.id = `, st.arg(id), `::uuid AND `).filter(f)
+	row, err := postgres.One[projectRow](ctx, c.DB, st.sql(), st.args...)
+	if postgres.IsNoRows(err) {
+		err = fault.NotFound("project")
 	}
-	var candidates []contract.ProjectCandidate
-	for _, r := range rows[:min(len(rows), maxCandidates)] {
-		if r.Rank == rows[0].Rank {
-			candidates = append(candidates, contract.ProjectCandidate{ID: r.ID, Name: r.Name, Prefix: r.Prefix})
-		}
+	if err != nil {
+		return nil, err
 	}
-	if len(candidates) > 1 {
-		return nil, fault.Conflict(fmt.Sprintf("The hint matches at least %d projects. Use the prefix or the id.", len(candidates))).
-			WithDetails(map[string]any{"candidates": candidates})
-	}
-	return rows[0].toProjectForCaller(ctx, c)
+	return row.toProjectForCaller(ctx, c)
 }
 
 func loadProjectToDelete(ctx context.Context, c *executor.Call, in *contract.DeleteProjectIn) (projectRow, authz.Resource, error) {
