@@ -96,8 +96,6 @@ var stays = []stay{
 		what:   "Rank of a search result",
 		reason: "Not a clearance rank: it says how well a text matches.",
 		places: []string{
-			"internal/tracker/initiative_list.go findInitiative: r.Rank == rows[0].Rank",
-			"internal/tracker/project_list.go findProject: r.Rank == rows[0].Rank",
 		},
 	},
 }

@@ -3,6 +3,7 @@ package tracker
 import (
 	"context"
 	"fmt"
+
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/executor"
 	"parapet/internal/fault"
