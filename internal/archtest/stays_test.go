@@ -92,10 +92,4 @@ var stays = []stay{
 			"internal/identity/explanation.go decideExplanation: u.PrincipalKind == contract.KindService",
 		},
 	},
-	{
-		what:   "Rank of a search result",
-		reason: "Not a clearance rank: it says how well a text matches.",
-		places: []string{
-		},
-	},
 }
