@@ -10,7 +10,6 @@ import (
 
 	"parapet/internal/events"
 	"parapet/internal/op"
-	"parapet/internal/postgres"
 )
 
 // Args are the arguments of a job. They marshal to JSON, and contain no secret. Kind
@@ -96,11 +95,7 @@ func (i *inserter) subscriber(t Trigger) events.Subscriber {
 	for n, e := range t.Events {
 		types[n] = e.Name
 	}
-	return events.Subscriber{Name: t.Name, Types: types, Handle: func(ctx context.Context, tx postgres.Querier, list []events.Event) error {
-		raw, ok := tx.(pgx.Tx)
-		if !ok {
-			return fmt.Errorf("jobs: a subscriber needs a pgx.Tx, got %T", tx)
-		}
+	return events.Subscriber{Name: t.Name, Types: types, Handle: func(ctx context.Context, tx pgx.Tx, list []events.Event) error {
 		inserted := make([]river.InsertManyParams, len(list))
 		for n, e := range list {
 			args, err := t.Args(e)
@@ -109,7 +104,7 @@ func (i *inserter) subscriber(t Trigger) events.Subscriber {
 			}
 			inserted[n] = river.InsertManyParams{Args: args, InsertOpts: &river.InsertOpts{Queue: i.queues[args.Kind()]}}
 		}
-		_, err := i.client.InsertManyTx(ctx, raw, inserted)
+		_, err := i.client.InsertManyTx(ctx, tx, inserted)
 		return err
 	}}
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"parapet/internal/audit"
 	"parapet/internal/authz"
 	"parapet/internal/clock"
@@ -83,7 +85,7 @@ func TestRunner_RunsSchedulesEventsAndDecisionLog(t *testing.T) {
 	cleaned, done, ran := make(chan struct{}, 10), make(chan struct{}, 10), make(chan struct{}, 10)
 	start(t, jobs.Deps{
 		Pool: pool, DecisionLog: decisions, Checkpoint: jobs.CheckpointConfig{Key: secret, Dir: dir},
-		Subscribers: []events.Subscriber{{Name: "test", Types: []string{"projects.*"}, Handle: func(_ context.Context, _ postgres.Querier, list []events.Event) error {
+		Subscribers: []events.Subscriber{{Name: "test", Types: []string{"projects.*"}, Handle: func(_ context.Context, _ pgx.Tx, list []events.Event) error {
 			for _, e := range list {
 				received <- e.AggregateID
 			}

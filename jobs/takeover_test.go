@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"parapet/internal/events"
 	"parapet/internal/postgres"
 	"parapet/internal/postgres/pgtest"
@@ -40,7 +42,7 @@ func runProcess(url string) {
 		log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		_, err = jobs.Start(ctx, jobs.Deps{Pool: pool, Log: log, Subscribers: []events.Subscriber{{
 			Name: "process", Types: []string{"projects.*"},
-			Handle: func(ctx context.Context, tx postgres.Querier, list []events.Event) error {
+			Handle: func(ctx context.Context, tx pgx.Tx, list []events.Event) error {
 				for _, e := range list {
 					if e.AggregateID == pauseHere {
 						// Pause only once, because the next leader receives the event too. A rollback does

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"parapet/internal/events"
 	"parapet/internal/postgres"
 	"parapet/internal/postgres/pgtest"
@@ -244,7 +246,7 @@ func TestDispatcher_EventOverTimeLimit_IsParked(t *testing.T) {
 	publish(t, db.Pool(t, postgres.RoleTracker), tenant, numberedEvent(tenant, "a", "1"), numberedEvent(tenant, "p", "sleep"), numberedEvent(tenant, "b", "2"))
 	slow := recordingSubscriber("slow", nil)
 	inner := slow.Handle
-	slow.Handle = func(ctx context.Context, tx postgres.Querier, list []events.Event) error {
+	slow.Handle = func(ctx context.Context, tx pgx.Tx, list []events.Event) error {
 		for _, e := range list {
 			for range 20 {
 				if !strings.Contains(string(e.Payload), "sleep") {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"parapet/internal/postgres"
 	"parapet/internal/telemetry"
 )
@@ -21,7 +23,7 @@ type Subscriber struct {
 	Name string
 	// Types are event types or prefixes with a star: directory.user.*
 	Types  []string
-	Handle func(ctx context.Context, tx postgres.Querier, events []Event) error
+	Handle func(ctx context.Context, tx pgx.Tx, events []Event) error
 }
 
 // Config configures a Dispatcher.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/uid"
@@ -125,7 +127,7 @@ func feedPayload(e *Event) (json.RawMessage, error) {
 	return json.Marshal(payload)
 }
 
-func writeNotifications(ctx context.Context, tx postgres.Querier, list []Event) error {
+func writeNotifications(ctx context.Context, tx pgx.Tx, list []Event) error {
 	var tenants, ids, eventIDs, audiences, users, types, subjects, payloads []string
 	var created []time.Time
 	for _, e := range list {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"parapet/internal/events"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
@@ -172,7 +174,7 @@ func TestAppend_RejectsInvalidEvents(t *testing.T) {
 // recordingSubscriber returns a subscriber that records the events in the database, so that the
 // record is rolled back with its transaction.
 func recordingSubscriber(name string, hook func(ctx context.Context, list []events.Event) error) events.Subscriber {
-	return events.Subscriber{Name: name, Types: []string{"projects.*"}, Handle: func(ctx context.Context, tx postgres.Querier, list []events.Event) error {
+	return events.Subscriber{Name: name, Types: []string{"projects.*"}, Handle: func(ctx context.Context, tx pgx.Tx, list []events.Event) error {
 		var ids, tenants []string
 		for _, e := range list {
 			ids, tenants = append(ids, string(e.ID)), append(tenants, string(e.TenantID))

@@ -230,7 +230,7 @@ func (q *queue) attempt(ctx context.Context, tx *postgres.Tx, due []delivery) er
 		tenants[i], ids[i] = d.TenantID, d.ID
 	}
 	args["tenants"], args["ids"] = tenants, ids
-	err := tx.Savepoint(ctx, func(sp postgres.Querier) error {
+	err := tx.Savepoint(ctx, func(sp pgx.Tx) error {
 		fresh, err := postgres.CollectScalars[op.UUID](ctx, sp, processedSQL, freshPlan, args)
 		if err != nil {
 			return err
@@ -260,7 +260,7 @@ func (q *queue) attempt(ctx context.Context, tx *postgres.Tx, due []delivery) er
 }
 
 // handle calls the subscriber with a time limit. It returns a panic as an error.
-func (q *queue) handle(ctx context.Context, sp postgres.Querier, events []Event) (err error) {
+func (q *queue) handle(ctx context.Context, sp pgx.Tx, events []Event) (err error) {
 	ctx, span := q.startSpan(ctx, events)
 	defer func() { span.End(err != nil) }()
 	ctx, cancel := context.WithTimeout(ctx, q.cfg.HandleTimeout)

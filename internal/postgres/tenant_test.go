@@ -320,7 +320,7 @@ func TestTx_BatchSavepointSetTenantAndCommit(t *testing.T) {
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		t.Fatal(err)
 	}
-	err = tx.Savepoint(ctx, func(q postgres.Querier) error {
+	err = tx.Savepoint(ctx, func(q pgx.Tx) error {
 		_, err := q.Exec(ctx, `INSERT INTO wiki.notes VALUES ($1, 5, 'batched')`, tenantA)
 		return err
 	})

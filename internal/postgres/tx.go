@@ -169,8 +169,8 @@ func (t *Tx) SetTenant(ctx context.Context, tenant string) error {
 
 // Savepoint runs f inside a savepoint. If f fails, its changes are rolled back, its
 // error is returned, and the transaction remains usable.
-func (t *Tx) Savepoint(ctx context.Context, f func(q Querier) error) error {
-	return pgx.BeginFunc(ctx, t.tx, func(sp pgx.Tx) error { return f(sp) })
+func (t *Tx) Savepoint(ctx context.Context, f func(sp pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, t.tx, f)
 }
 
 // Raw returns the pgx transaction, for libraries that need one (River's InsertTx).

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/jackc/pgx/v5"
+
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/events"
 	"parapet/internal/executor"
@@ -72,7 +74,7 @@ func (m *progressChange) addEvent(e *events.Event) {
 // events affects, once per initiative. It uses one transaction per tenant instead of
 // the batch's transaction. It counts the stored tasks, so handling an event again
 // changes nothing and emits no event.
-func (s *Service) handleProgressEvents(ctx context.Context, _ postgres.Querier, list []events.Event) error {
+func (s *Service) handleProgressEvents(ctx context.Context, _ pgx.Tx, list []events.Event) error {
 	var tenants []op.UUID
 	changes := map[op.UUID]*progressChange{}
 	for i := range list {
