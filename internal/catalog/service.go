@@ -5,6 +5,8 @@
 //
 //   - The taxonomy of a tenant is a tree without cycles, of at most 10 levels and 10,000 nodes.
 //     The positions of siblings have no gaps, also after concurrent changes.
+//   - Lists and single reads show the same entries. A draft is visible only to users who may
+//     change it.
 //
 // Each record type has a file with its rules (taxonomy.go) and one with its SQL
 // (taxonomy_store.go).
@@ -46,10 +48,10 @@ func (s *Service) Module() module.Module {
 
 // Operations returns the module's operations, bound to their handlers.
 func (s *Service) Operations() []op.Bound {
-	return slices.Concat(s.taxonomyOperations())
+	return slices.Concat(s.taxonomyOperations(), s.entryOperations())
 }
 
 // Names returns the names of the module's records. pool connects as parapet_catalog.
 func Names(pool *postgres.Pool) executor.Names {
-	return executor.Names{Pool: pool, Records: []executor.NamedRecords{taxonomyNames}}
+	return executor.Names{Pool: pool, Records: []executor.NamedRecords{taxonomyNames, publicEntryNames, draftNames}}
 }

@@ -127,20 +127,13 @@ func loadNodeToUpdate(ctx context.Context, c *executor.Call, in *contract.Update
 }
 
 func updateTaxonomyNode(ctx context.Context, c *executor.Call, in *contract.UpdateTaxonomyNodeIn, old nodeRow) (*contract.TaxonomyNode, error) {
-	if in.Name.Null {
-		return nil, nullFieldError("name")
-	}
 	row := old
-	row.Name, row.Description = strings.TrimSpace(in.Name.Or(row.Name)), in.Description.Or(row.Description)
-	if row.Name == "" {
-		return nil, fault.Validation("name", "The field name is required and cannot be blank.")
-	}
-	var changed []string
-	if row.Name != old.Name {
-		changed = append(changed, "name")
-	}
-	if row.Description != old.Description {
-		changed = append(changed, "description")
+	var p op.Patch
+	op.SetTrimmed(&p, "name", &row.Name, in.Name)
+	op.SetOrClear(&p, "description", &row.Description, in.Description)
+	changed, err := p.Changed()
+	if err != nil {
+		return nil, err
 	}
 	if len(changed) == 0 {
 		return old.unchanged(ctx, c)
@@ -233,7 +226,8 @@ func loadNodeToDelete(ctx context.Context, c *executor.Call, in *contract.Delete
 }
 
 // deleteTaxonomyNode deletes a node. If the request names a target, the node's children move
-// below it, after its own children. Without a target, the node must be empty.
+// below it, after its own children, and the node's entries move to it. Without a target, the
+// node must be empty.
 func deleteTaxonomyNode(ctx context.Context, c *executor.Call, in *contract.DeleteTaxonomyNodeIn, _ nodeRow) (*op.None, error) {
 	if err := lockTaxonomy(ctx, c, -1); err != nil {
 		return nil, err
@@ -246,7 +240,11 @@ func deleteTaxonomyNode(ctx context.Context, c *executor.Call, in *contract.Dele
 	if err != nil {
 		return nil, err
 	}
-	details := map[string]any{"path": row.Path, "nodes": len(children)}
+	entries, err := lockEntriesOfNode(ctx, c, row.ID, maxMovedEntries+1)
+	if err != nil {
+		return nil, err
+	}
+	details := map[string]any{"path": row.Path, "nodes": len(children), "entries": len(entries)}
 	switch {
 	case in.TargetNodeID != "":
 		target, err := row.loadTarget(ctx, c, in.TargetNodeID)
@@ -256,8 +254,11 @@ func deleteTaxonomyNode(ctx context.Context, c *executor.Call, in *contract.Dele
 		if err := moveChildren(ctx, c, children, &target); err != nil {
 			return nil, err
 		}
+		if err := moveEntries(ctx, c, entries, target.ID); err != nil {
+			return nil, err
+		}
 		details["target"] = target.ID
-	case len(children) > 0:
+	case len(children)+len(entries) > 0:
 		return nil, fault.Conflict("The node is not empty. Set targetNodeId to the node that receives its entries and child nodes.").WithReason("NODE_NOT_EMPTY")
 	}
 	if err := deleteNodeRow(ctx, c, row.ID); err != nil {

@@ -40,6 +40,7 @@ func nodeConstraints() postgres.Constraints {
 		"taxonomy_nodes_path":  fault.Conflict("Another node with the same parent has the label. Choose another label.").WithReason("LABEL_TAKEN"),
 		"taxonomy_nodes_depth": fault.Conflict("The taxonomy would have more than 10 levels."),
 		// A concurrent request deleted the parent.
+		"entries_node":          fault.Conflict("An entry was added to the node concurrently. Try again."),
 		"taxonomy_nodes_parent": fault.Validation("parentId", "The parent node does not exist."),
 	}
 }

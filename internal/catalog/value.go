@@ -1,11 +1,5 @@
 package catalog
 
-import (
-	"fmt"
-
-	"parapet/internal/fault"
-)
-
 // value returns *p, or the zero value for nil.
 func value[T any](p *T) T {
 	if p == nil {
@@ -22,8 +16,4 @@ func optional[T comparable](v T) *T {
 		return nil
 	}
 	return &v
-}
-
-func nullFieldError(field string) error {
-	return fault.Validation(field, fmt.Sprintf("The field %s cannot be null.", field))
 }

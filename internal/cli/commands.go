@@ -76,6 +76,7 @@ func commandFamilies() map[string]commandFamily {
 		"keys":          {"Manage API keys", "Issue, list and revoke API keys."},
 		"audit":         {"Read the audit log and the events", "Read the audit log and the domain events of the tenant."},
 		"decisions":     {"Read the log of policy decisions", "Read the log of policy decisions."},
+		"catalog":       {"Manage the entries of the catalog", "Find, write, publish and archive the entries of the catalog."},
 		"taxonomy":      {"Manage the taxonomy of the catalog", "Manage the tree of nodes that classify the entries of the catalog."},
 		"notifications": {"Read your notifications", "List your notifications and mark them as read."},
 	}

@@ -93,6 +93,8 @@ func sourceOfKind(kind op.Kind) source {
 		return suggestScopes
 	case op.KindTaxonomyNode:
 		return suggestNodes
+	case op.KindCatalogEntry:
+		return suggestEntries
 	default:
 		return nil
 	}
@@ -135,6 +137,13 @@ func suggestPage[In, Item any](ctx context.Context, q *completionQuery, o op.Op[
 func suggestNodes(ctx context.Context, q *completionQuery) ([]suggestion, error) {
 	return suggestPage(ctx, q, catalog.ListTaxonomy, &catalog.ListTaxonomyIn{Limit: maxPage}, func(n *catalog.TaxonomyNode) suggestion {
 		return suggestion{n.Path, n.Name}
+	})
+}
+
+// suggestEntries suggests the titles of the catalog entries that changed last.
+func suggestEntries(ctx context.Context, q *completionQuery) ([]suggestion, error) {
+	return suggestPage(ctx, q, catalog.ListCatalogEntries, &catalog.ListCatalogEntriesIn{Sort: catalog.EntriesByUpdate, Limit: maxPage}, func(e *catalog.CatalogEntrySummary) suggestion {
+		return suggestion{e.Title, e.Summary}
 	})
 }
 

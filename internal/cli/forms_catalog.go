@@ -1,10 +1,44 @@
 package cli
 
-// nodeHelp is the last paragraph of the help of commands that take a taxonomy node.
-const nodeHelp = `To name a node, use its ID, its path or its name.`
+// The last paragraphs of the help of commands that take such a record.
+const (
+	nodeHelp  = `To name a node, use its ID, its path or its name.`
+	entryHelp = `To name an entry, use its ID or its title.`
+)
 
 func catalogForms() map[string]form {
 	return map[string]form{
+		"list-catalog-entries": {
+			paths: []string{"catalog list"},
+			example: `  pt catalog list --node software --status published
+  pt catalog list --tag postgres --sort updated`,
+		},
+		"get-catalog-entry": {
+			paths: []string{"catalog get"}, long: "Show a catalog entry with its body.\n\n" + entryHelp,
+			example: `  pt catalog get "PostgreSQL cluster"`,
+		},
+		"create-catalog-entry": {
+			paths: []string{"catalog create"}, flags: "tags=tag",
+			example: `  pt catalog create --title "PostgreSQL cluster" --node software.databases --tag postgres --tag managed
+  pt catalog create --title "Audit log" --node services --body - < audit.md`,
+		},
+		"update-catalog-entry": {
+			paths: []string{"catalog update"}, flags: "tags=tag", long: updateHelp + "\n\n" + entryHelp,
+			example: `  pt catalog update "Audit log" --summary "All security-relevant actions"
+  pt catalog update "Audit log" --owner lin@acme.example`,
+		},
+		"publish-catalog-entry": {
+			paths: []string{"catalog publish"}, long: "Publish a draft. Then all who may read entries of its classification see it.\n\n" + entryHelp,
+			example: `  pt catalog publish "Audit log"`,
+		},
+		"archive-catalog-entry": {
+			paths: []string{"catalog archive"}, long: "Archive a published entry. It stays readable and cannot be published again.\n\n" + entryHelp,
+			example: `  pt catalog archive "Audit log"`,
+		},
+		"delete-catalog-entry": {
+			paths: []string{"catalog delete"}, long: "Delete a catalog entry permanently.\n\n" + entryHelp,
+			example: `  pt catalog delete "Audit log" --yes`,
+		},
 		"list-taxonomy": {
 			paths: []string{"taxonomy list"},
 			example: `  pt taxonomy list

@@ -72,7 +72,8 @@ var layouts = sync.OnceValue(func() map[reflect.Type]layout {
 			omit:   "moreProjects projects",
 			values: map[string]valueFunc{"progress": value(func(i *tracker.Initiative) string { return formatPercent(i.Progress) })},
 		},
-		reflect.TypeFor[catalog.TaxonomyNode](): {columns: "path name description? id", omit: "label depth"},
+		reflect.TypeFor[catalog.CatalogEntrySummary](): {columns: "title status node tags? summary? updatedAt id", drop: "summary tags updatedAt"},
+		reflect.TypeFor[catalog.TaxonomyNode]():        {columns: "path name description? id", omit: "label depth"},
 		reflect.TypeFor[tracker.Stage](): {
 			columns: "position name=Stage status startDate? endDate? gate.name=Gate? gate.status=Gate_status? votes? id=Stage_ID gate.id=Gate_ID?",
 			values: map[string]valueFunc{"votes": value(func(s *tracker.Stage) string {

@@ -167,6 +167,15 @@ func (s *fieldServer) createFixtures(t testing.TB) {
 		return s.make("/api/initiatives", map[string]any{"name": unique("Initiative %d"), "startDate": "2027-01-01"})["id"]
 	}))
 	set([]string{"delete-project"}, one("projectId", project))
+	entry := func() any {
+		return s.make("/api/catalog/entries", map[string]any{"title": unique("Entry %d"), "nodeId": w.ids["nodeId"]})["id"]
+	}
+	set([]string{"publish-catalog-entry", "delete-catalog-entry"}, one("entryId", entry))
+	set([]string{"archive-catalog-entry"}, one("entryId", func() any {
+		id := entry()
+		s.make(fmt.Sprintf("/api/catalog/entries/%s/publish", id), nil)
+		return id
+	}))
 	set([]string{"delete-taxonomy-node"}, one("nodeId", func() any {
 		return s.make("/api/catalog/taxonomy", map[string]any{"name": unique("Node %d")})["id"]
 	}))

@@ -109,6 +109,13 @@ func newParityWorld(t testing.TB, d *Dev, token, tag string) *parityWorld {
 	root := w.make(t, "/api/catalog/taxonomy", map[string]any{"name": "Node " + tag})["id"]
 	w.ids["nodeId"] = w.make(t, "/api/catalog/taxonomy", map[string]any{"name": "Below", "parentId": root})["id"]
 	w.ids["create-taxonomy-node parentId"] = root
+	w.ids["delete-taxonomy-node nodeId"] = w.make(t, "/api/catalog/taxonomy", map[string]any{"name": "Empty", "parentId": root})["id"]
+	entry := func(title string) any {
+		return w.make(t, "/api/catalog/entries", map[string]any{"title": title + " " + tag, "nodeId": w.ids["nodeId"]})["id"]
+	}
+	w.ids["entryId"], w.ids["publish-catalog-entry entryId"] = entry("Entry"), entry("Draft")
+	w.ids["archive-catalog-entry entryId"] = entry("Published")
+	w.make(t, fmt.Sprintf("/api/catalog/entries/%s/publish", w.ids["archive-catalog-entry entryId"]), nil)
 	w.ids["hint"], w.ids["initiative hint"] = tag, "Initiative "+tag
 	w.ids["name"], w.ids["create-project prefix"] = "Another "+tag, "Z"+tag
 	w.ids["import-items items"] = []any{map[string]any{"id": "x-1", "title": "From elsewhere"}}

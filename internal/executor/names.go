@@ -120,10 +120,11 @@ func (c *Call) find(ctx context.Context, f op.Field, kind op.Kind, name string) 
 	for _, names := range c.module.cfg.Names {
 		for i := range names.Records {
 			if r := &names.Records[i]; r.Kind == kind && r.Match != "" {
-				var err error
-				if found, err = r.find(ctx, c, c.reader(names.Pool), name); err != nil {
+				more, err := r.find(ctx, c, c.reader(names.Pool), name)
+				if err != nil {
 					return "", err
 				}
+				found = append(found, more...)
 			}
 		}
 	}

@@ -25,6 +25,7 @@ const (
 	KindOrganisation Kind = "organisation"
 	KindTenant       Kind = "tenant"
 	KindTaxonomyNode Kind = "taxonomy node"
+	KindCatalogEntry Kind = "catalog entry"
 	// KindScope is the kind of a scopeId. The field scope of the same object says whether
 	// it is an organisation or a project.
 	KindScope Kind = "scope"
@@ -42,6 +43,8 @@ func kindOfRecord(recordType string) Kind {
 		return KindPerson
 	case "taxonomy", "taxonomy_node":
 		return KindTaxonomyNode
+	case "entry", "catalog_entry":
+		return KindCatalogEntry
 	default:
 		return Kind(recordType)
 	}
@@ -55,7 +58,7 @@ var kindsByField = sync.OnceValue(func() map[string]Kind {
 		"projectId": KindProject, "issueId": KindIssue, "initiativeId": KindInitiative, "stageId": KindStage,
 		"deliverableId": KindDeliverable, "roleId": KindRole, "organisationId": KindOrganisation, "scopeId": KindScope,
 		"resourceId": KindRecord, "aggregateId": KindRecord,
-		"nodeId": KindTaxonomyNode, "parentId": KindTaxonomyNode, "targetNodeId": KindTaxonomyNode,
+		"nodeId": KindTaxonomyNode, "parentId": KindTaxonomyNode, "targetNodeId": KindTaxonomyNode, "entryId": KindCatalogEntry,
 	}
 	for kind, fields := range map[Kind][]string{
 		KindPerson: {
@@ -86,6 +89,7 @@ var acceptedNames = sync.OnceValue(func() map[Kind]string {
 		KindTenant:       "slug or name",
 		KindScope:        "prefix or name",
 		KindTaxonomyNode: "path or name",
+		KindCatalogEntry: "title",
 	}
 })
 

@@ -17,4 +17,10 @@ const (
 	PermTaxonomyCreate = "taxonomy.create"
 	PermTaxonomyUpdate = "taxonomy.update"
 	PermTaxonomyDelete = "taxonomy.delete"
+
+	PermEntriesRead  = "catalog_entries.read"
+	PermEntryCreate  = "catalog_entry.create"
+	PermEntryUpdate  = "catalog_entry.update"
+	PermEntryPublish = "catalog_entry.publish"
+	PermEntryDelete  = "catalog_entry.delete"
 )
