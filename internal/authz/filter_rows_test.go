@@ -321,7 +321,8 @@ func TestFilter_InvalidInputIncludesNoRows(t *testing.T) {
 		}
 	}
 	// Missing permissions and missing columns include no rows.
-	if f, err := e.Filter(t.Context(), "wiki:page:write", s, columns); err != nil || !f.None() {
+	member := subject(t, e, person(e, "Member"))
+	if f, err := e.Filter(t.Context(), "wiki:page:write", member, columns); err != nil || !f.None() {
 		t.Errorf("permission that the subject lacks: got the filter %s, %v; want one that includes no rows", f.SQL(), err)
 	}
 	if f, err := e.Filter(t.Context(), "tasks.read", s, authz.NewColumns(nil)); err != nil || !f.None() {

@@ -45,6 +45,7 @@ func brokenPolicies() []broken {
 		one("clearance", accessRego, "\tinput.resource.classification in input.actor.readable\n", "\tis_string(input.actor.id)\n"),
 		one("audit-clearance", "parapet/audit/audit.rego", `unclassified if input.resource.classification == "UNCLASSIFIED"`, "unclassified if is_string(input.resource.classification)"),
 		one("subject", subjectRego, ") if {\n\t_is_uuid(input.user.id)\n", ") if {\n"),
+		one("subject", subjectRego, "\t_source != \"none\"\n\tis_object(input.roles)\n", "\tis_object(input.roles)\n"),
 		one("input", accessRego, "_has_clearance if {\n\tis_string(input.resource.classification)\n\tnot ", "_has_clearance if {\n\tnot "),
 		one("grant", accessRego, "_has_grant if input.actor.grants[input.permission].tenant == true", "_has_grant if input.permission in input.actor.holds"),
 		one("hidden", accessRego, `{"hidden": true, "reasons": ["foreign_tenant"]}`, `{"hidden": false, "reasons": ["foreign_tenant"]}`),

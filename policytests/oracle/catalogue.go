@@ -20,7 +20,10 @@ var catalogue = setOf(
 	"catalog_entry.delete", "catalog_entry.delete.own",
 	"shortlists.read", "shortlist.create", "shortlist.update", "shortlist.update.own", "shortlist.delete", "shortlist.delete.own",
 	"wiki:page:write",
-).addAll(tracker)
+).addAll(tracker).addAll(memberPermissions)
+
+// memberPermissions are the permissions that every member has without a role.
+var memberPermissions = setOf("pages.read")
 
 // tracker contains the permissions of the tracker. All except those about delegations can be
 // delegated.

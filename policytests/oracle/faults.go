@@ -32,6 +32,7 @@ const (
 	OwnGrantsAll
 	StoredFromToken
 	StoredInAnyScope
+	MemberPermissionsForAnyone
 
 	// Caveats
 	UnknownCaveatIgnored
@@ -196,6 +197,7 @@ var names = [end]string{
 	OwnGrantsAll:                   "own grants all",
 	StoredFromToken:                "stored from token",
 	StoredInAnyScope:               "stored in any scope",
+	MemberPermissionsForAnyone:     "permissions of members for anyone",
 	UnknownCaveatIgnored:           "unknown caveat ignored",
 	MissingCaveatsAllowed:          "missing caveats allowed",
 	ReadOnlyIgnored:                "read only ignored",

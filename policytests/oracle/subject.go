@@ -89,12 +89,14 @@ func (o Oracle) Subject(in any) object {
 	if organisation := stringField(user, "organisation"); uuid.MatchString(organisation) {
 		subject["organisation"] = organisation
 	}
-	o.addGrants(subject, held, roles, c.tenantType)
+	_, hasRoles := doc["roles"].(map[string]any)
+	isMember := hasRoles && !caveats.deniesAll() && (o.mayActInTenant(c) || o.hasFault(MemberPermissionsForAnyone))
+	o.addGrants(subject, held, roles, c.tenantType, isMember)
 	source := map[string]scopeSet{}
 	switch {
 	case o.hasFault(StoredFromToken):
 		source = held
-	case kindsAreKnown(c) && (c.tokenTenant == c.tenant || o.canLeaveTenant(c)):
+	case o.mayActInTenant(c):
 		source = storedRoles(c.stored)
 	}
 	subject["stored_permissions"] = o.storedPermissions(source, roles, c.tenantType).list()
@@ -194,6 +196,11 @@ func knownWord(o object, name string, known set) string {
 	return ""
 }
 
+// mayActInTenant reports whether the caller has any permissions in the tenant of the request.
+func (o Oracle) mayActInTenant(c caller) bool {
+	return kindsAreKnown(c) && (c.tokenTenant == c.tenant || o.canLeaveTenant(c))
+}
+
 // canLeaveTenant reports whether the caller can act in a tenant other than its token's.
 func (o Oracle) canLeaveTenant(c caller) bool {
 	if !uuid.MatchString(c.tokenTenant) {
@@ -270,8 +277,9 @@ func storedRoles(stored object) map[string]scopeSet {
 }
 
 // addGrants adds the permissions of the roles to the subject: grants and audit map each
-// permission to its scopes; roles, holds and permissions are lists of names.
-func (o Oracle) addGrants(subject object, roleScopes map[string]scopeSet, roles object, tenantType string) {
+// permission to its scopes; roles, holds and permissions are lists of names. A member also
+// has the permissions that need no role.
+func (o Oracle) addGrants(subject object, roleScopes map[string]scopeSet, roles object, tenantType string, isMember bool) {
 	plain, own, audit := map[string]scopeSet{}, map[string]scopeSet{}, map[string]scopeSet{}
 	names, admin := set{}, false
 	permissions, holds := set{}, set{}
@@ -302,6 +310,12 @@ func (o Oracle) addGrants(subject object, roleScopes map[string]scopeSet, roles 
 			default:
 				plain[permission] = join(plain, permission, where)
 			}
+		}
+	}
+	if isMember {
+		for _, permission := range stringsOf(memberPermissions.list()) {
+			plain[permission] = tenantScope()
+			holds.add(permission)
 		}
 	}
 	grants := object{}

@@ -172,6 +172,25 @@ func checkSubject(c *checker) {
 			c.requireDenial(access(cl, p, ownRecord()), "caller/token", "caller/user")
 		}
 	}
+	for _, cl := range c.nonMembers() {
+		for _, name := range memberPermissions {
+			c.requireDenial(access(cl, Permission{Name: name, Module: "wiki", Effect: "read"}, ownRecord()), "caller/token", "caller/user", "caller/roles")
+		}
+	}
+}
+
+// nonMembers returns callers who do not have even the permissions that need no role.
+func (c *checker) nonMembers() []*caller {
+	cl := c.callerWithSamplePermissions()
+	out := []*caller{newCaller(object{})}
+	for _, path := range []string{"token", "token/kind", "token/caveats", "token/tenant", "tenant", "user", "user/id", "user/kind", "roles"} {
+		out = append(out, cl.without(path), cl.with(path, nil), cl.with(path, "unknown"))
+	}
+	for _, caveat := range unknownCaveats() {
+		out = append(out, cl.with("token/caveats", []any{caveat}))
+	}
+	inOtherTenant := cl.with("token/tenant", tenantB)
+	return append(out, inOtherTenant.with("user/kind", "SERVICE"), inOtherTenant.with("token/kind", "internal"))
 }
 
 // incompleteCallers returns callers that lack a part of their subject, or have it in a wrong form.

@@ -156,6 +156,10 @@ func effectOf(name string) string {
 // platformPermissions are the permissions that administer other tenants.
 var platformPermissions = []string{"tenant.create", "tenant.disable", "tenant.enable", "tenant.list"}
 
+// memberPermissions are the permissions that a set may give to every member of a tenant
+// without a role.
+var memberPermissions = []string{"pages.read"}
+
 // requiredPermissions returns the permissions that the program uses by name. The catalogue
 // may lack them.
 func requiredPermissions() []Permission {

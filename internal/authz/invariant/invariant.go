@@ -188,7 +188,7 @@ type checker struct {
 	// permissions are the permissions of the catalogue and those that this package requires.
 	permissions []Permission
 	// sample contains the permissions in essential, and one permission of each combination
-	// of module, effect and other properties.
+	// of module, effect and other properties. It contains no permission that needs no role.
 	sample      []Permission
 	entrypoints map[string]bool
 }
@@ -209,6 +209,9 @@ func newChecker(ctx context.Context, set Set) *checker {
 	kinds := map[string]bool{}
 	for _, p := range append(requiredPermissions(), c.permissions...) {
 		kind := fmt.Sprint(p.Module, p.Effect, p.Platform, p.audit(), strings.HasSuffix(p.Name, ".own"))
+		if slices.Contains(memberPermissions, p.Name) {
+			continue
+		}
 		if !kinds[kind] || slices.Contains(essential, p.Name) {
 			kinds[kind] = true
 			c.sample = append(c.sample, p)

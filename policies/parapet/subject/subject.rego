@@ -201,7 +201,15 @@ _permission_scopes[permission] contains scope if {
 	some scope in scopes
 }
 
-_grants := _grants_of(_permission_scopes)
+_grants := object.union(_grants_of(_permission_scopes), _member_grants)
+
+# The permissions that need no role. The program checks the membership with each request.
+_member_grants[permission] := _grant_of_scopes({"tenant"}) if {
+	_caveats_known
+	_source != "none"
+	is_object(input.roles)
+	some permission in data.parapet.catalogue.members
+}
 
 # Requests name the permission P, never P.own. A grant of P.own therefore creates two
 # entries: one for P.own, in which only "own" has scopes, and one for P, which contains
