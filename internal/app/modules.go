@@ -11,6 +11,7 @@ import (
 	contractcatalog "parapet/internal/contract/catalog"
 	contractidentity "parapet/internal/contract/identity"
 	contracttracker "parapet/internal/contract/tracker"
+	contractwiki "parapet/internal/contract/wiki"
 	"parapet/internal/executor"
 	"parapet/internal/identity"
 	"parapet/internal/mail"
@@ -19,6 +20,7 @@ import (
 	"parapet/internal/postgres"
 	"parapet/internal/token"
 	"parapet/internal/tracker"
+	"parapet/internal/wiki"
 )
 
 // moduleSpec says how to build a module of the product.
@@ -38,6 +40,7 @@ func moduleSpecs() []moduleSpec {
 		{contractidentity.Module, postgres.RoleIdentity, identity.Names, buildIdentity},
 		{contracttracker.Module, postgres.RoleTracker, tracker.Names, buildTracker},
 		{contractcatalog.Module, postgres.RoleCatalog, catalog.Names, buildCatalog},
+		{contractwiki.Module, postgres.RoleWiki, wiki.Names, buildWiki},
 	}
 }
 
@@ -106,6 +109,10 @@ func buildTracker(ctx context.Context, b *builder, pool *postgres.Pool) (module.
 
 func buildCatalog(_ context.Context, b *builder, pool *postgres.Pool) (module.Module, error) {
 	return catalog.New(catalog.Deps{Executor: b.newExecutor(contractcatalog.Module, pool, nil), Directory: b.directory}).Module(), nil
+}
+
+func buildWiki(_ context.Context, b *builder, pool *postgres.Pool) (module.Module, error) {
+	return wiki.New(b.newExecutor(contractwiki.Module, pool, nil)), nil
 }
 
 func (b *builder) newExecutor(name string, pool *postgres.Pool, delegations executor.Delegations) *executor.Module {

@@ -15,6 +15,7 @@ const (
 	groupPlanning       = "planning"
 	groupRecords        = "records"
 	groupCatalog        = "catalog"
+	groupWiki           = "wiki"
 	groupAccess         = "access"
 	groupAdministration = "administration"
 	groupOther          = "other"
@@ -40,6 +41,7 @@ func specialCommands() []specialCommand {
 		{groupProjects, "unbind-repo", newUnbindRepoCmd},
 		{groupProjects, "import", newImportCmd},
 		{groupProjects, "export", newExportCmd},
+		{groupWiki, "wiki put", newWikiPutCmd},
 		{groupAccess, "auth", newAuthCmd},
 		{groupAccess, "list-orgs", newListOrgsCmd},
 		{groupAccess, "why", newWhyCmd("why")},
@@ -78,6 +80,7 @@ func commandFamilies() map[string]commandFamily {
 		"decisions":     {"Read the log of policy decisions", "Read the log of policy decisions."},
 		"catalog":       {"Manage the entries of the catalog", "Find, write, publish and archive the entries of the catalog."},
 		"taxonomy":      {"Manage the taxonomy of the catalog", "Manage the tree of nodes that classify the entries of the catalog."},
+		"wiki":          {"Read and write wiki pages", "Read, publish and search wiki pages, and show their history."},
 		"notifications": {"Read your notifications", "List your notifications and mark them as read."},
 	}
 }
@@ -93,6 +96,7 @@ func addCommands(root *cobra.Command, inv *invocation, word string) {
 		&cobra.Group{ID: groupPlanning, Title: "Initiatives, stages, gates and deliverables:"},
 		&cobra.Group{ID: groupRecords, Title: "Comments, time and runs:"},
 		&cobra.Group{ID: groupCatalog, Title: "Catalog:"},
+		&cobra.Group{ID: groupWiki, Title: "Wiki:"},
 		&cobra.Group{ID: groupAccess, Title: "Access:"},
 		&cobra.Group{ID: groupAdministration, Title: "Administration:"},
 		&cobra.Group{ID: groupOther, Title: "Other:"},

@@ -38,7 +38,14 @@ var derivedGoldens = sync.OnceValue(func() goldenGroup {
 				w.stdin += "correct horse battery staple\n"
 			}
 			n := -1
-			target := pathParam.ReplaceAllStringFunc(o.Path, func(string) string { n++; return url.PathEscape(k.exampleValue(k.args[n].field)) })
+			target := pathParam.ReplaceAllStringFunc(o.Path, func(param string) string {
+				n++
+				value := k.exampleValue(k.args[n].field)
+				if strings.HasSuffix(param, "...}") {
+					return value
+				}
+				return url.PathEscape(value)
+			})
 			g.routes[o.Method+" "+target] = reply{status: http.StatusOK, body: string(body)}
 			g.cases = append(g.cases, goldenCase{strings.ReplaceAll(path, " ", "-"), append(strings.Fields(path), args...), w})
 		}

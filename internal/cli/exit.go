@@ -95,7 +95,7 @@ func faultExitCode(f *fault.Error) int {
 		return ExitNotFound
 	case fault.CodeUnauthorized:
 		return ExitAuthentication
-	case fault.CodeConflict, fault.CodeDuplicateTask:
+	case fault.CodeConflict, fault.CodeDuplicateTask, fault.CodePrecondition:
 		return ExitConflict
 	case fault.CodeForbidden:
 		return ExitForbidden

@@ -105,7 +105,7 @@ func goldenGroups() []goldenGroup {
 	return []goldenGroup{
 		issueGoldens(), commentGoldens(), timeEntryGoldens(), stageGoldens(), initiativeGoldens(), workspaceGoldens(),
 		decisionGoldens(), dependencyGoldens(), claimGoldens(), bindGoldens(), exportGoldens(), peopleGoldens(), taskGoldens(), otherGoldens(),
-		dailyGoldens(), deliverableGoldens(), customFieldGoldens(), delegationGoldens(), auditGoldens(), runGoldens(), adminGoldens(),
+		dailyGoldens(), deliverableGoldens(), customFieldGoldens(), delegationGoldens(), auditGoldens(), runGoldens(), adminGoldens(), wikiGoldens(),
 	}
 }
 

@@ -66,7 +66,7 @@ func (inv *invocation) hint(f *fault.Error, r *client.ResponseError) string {
 			return remedy(f.Reasons[0])
 		}
 		return inv.fieldHint(f.Field)
-	case fault.CodeMethodNotAllowed, fault.CodePayloadTooLarge, fault.CodeUnsupportedMedia:
+	case fault.CodeMethodNotAllowed, fault.CodePayloadTooLarge, fault.CodeUnsupportedMedia, fault.CodePrecondition:
 		return ""
 	default:
 		if r == nil {

@@ -17,10 +17,10 @@ import (
 
 // proseMembers are the members with free text of any length. A page shows them as quotes,
 // in this order of importance; the first needs no heading.
-var proseMembers = []string{"description", "body", "summary", "question", "text", "note", "answer"}
+var proseMembers = []string{"description", "body", "markdown", "summary", "question", "text", "note", "answer"}
 
 // markdownMembers are the members whose text is Markdown.
-var markdownMembers = []string{"description", "body", "question", "answer"}
+var markdownMembers = []string{"description", "body", "markdown", "question", "answer"}
 
 // longValue is the length of a text, in bytes, from which a page shows it as a quote.
 const longValue = 200

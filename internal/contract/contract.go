@@ -6,12 +6,13 @@ import (
 	"parapet/internal/contract/catalog"
 	"parapet/internal/contract/identity"
 	"parapet/internal/contract/tracker"
+	"parapet/internal/contract/wiki"
 	"parapet/internal/op"
 )
 
 // Modules lists the modules of the product.
 func Modules() []*op.Module {
-	return []*op.Module{identity.Contract, tracker.Contract, catalog.Contract}
+	return []*op.Module{identity.Contract, tracker.Contract, catalog.Contract, wiki.Contract}
 }
 
 // Operations returns the operations of all modules.

@@ -65,6 +65,7 @@ func TestServer_ResistsAttacks(t *testing.T) {
 		{"tokens with the same id", useTokensWithSameID},
 		{"acting in another tenant", actInAnotherTenant},
 		{"keys", checkKeyRules},
+		{"the wiki", checkWiki},
 		{"climbing", escalatePrivileges},
 		{"cursors and idempotency keys are bound to the caller", reuseCursorsAndKeys},
 		{"reasons of the principal check", checkLiveness},
@@ -306,11 +307,13 @@ func rejectForgedTokens(s *stage) {
 	}
 	same := ""
 	for name, text := range forged {
-		a := s.do("GET", "/api/auth/me", text, nil)
-		if body := strings.ReplaceAll(a.Body, a.Error.RequestID, ""); a.Code != http.StatusUnauthorized || (same != "" && body != same) {
-			s.t.Errorf("%s: got %d %s, want the generic 401", name, a.Code, a.Body)
-		} else {
-			same = body
+		for _, path := range []string{"/api/auth/me", "/api/pages/by-path/home"} {
+			a := s.do("GET", path, text, nil)
+			if body := strings.ReplaceAll(a.Body, a.Error.RequestID, ""); a.Code != http.StatusUnauthorized || (same != "" && body != same) {
+				s.t.Errorf("%s: %s: got %d %s, want the generic 401", name, path, a.Code, a.Body)
+			} else {
+				same = body
+			}
 		}
 	}
 	s.want(200, "", "GET", "/api/auth/me", good, nil)

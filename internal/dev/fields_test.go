@@ -201,7 +201,7 @@ func (r *fieldRequest) refresh(from fieldRequest) {
 func (r fieldRequest) target() string {
 	target := r.o.Path
 	for name, v := range r.path {
-		target = strings.Replace(target, "{"+name+"}", url.PathEscape(v), 1)
+		target = setPathParam(target, name, v)
 	}
 	for i, one := range r.query {
 		target += map[bool]string{true: "?", false: "&"}[i == 0] + url.QueryEscape(one.name) + "=" + url.QueryEscape(one.value)

@@ -71,6 +71,11 @@ func (s *fieldServer) createFixtures(t testing.TB) {
 	set([]string{"create-organisation", "create-role", "create-custom-field"}, one("name", func() any { return unique("Fields %d") }))
 	set([]string{"bind-repo"}, one("path", func() any { return unique("/srv/fields/%d") }))
 	w.ids["create-custom-field type"] = "TEXT"
+	set([]string{"delete-page"}, one("path", func() any {
+		path := unique("fields/%d")
+		w.putPage(s.tb, path)
+		return path
+	}))
 	// By id: requests of other operations rename the field.
 	w.ids["set-custom-field-values values"] = []any{map[string]any{"field": w.ids["fieldId"], "value": "red"}}
 	w.ids["create-task title"], w.ids["create-task allowDuplicate"] = "Do it", true

@@ -3,6 +3,7 @@ package dev
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -123,8 +124,31 @@ func newParityWorld(t testing.TB, d *Dev, token, tag string) *parityWorld {
 	w.ids["update-issue title"], w.ids["update-stage name"], w.ids["update-gate name"] = "Changed", "Changed", "Changed"
 	w.ids["transition-issue to"], w.ids["assign-issue assignee"] = "IN_PROGRESS", ""
 	w.ids["create-membership roles"] = []any{"Member"}
+	w.addPages(t)
 	w.ids["create-organisation name"], w.ids["slug"] = "Organisation "+tag, strings.ToLower(tag)
 	return w
+}
+
+// addPages creates wiki pages.
+func (w *parityWorld) addPages(t testing.TB) {
+	t.Helper()
+	page := "parity/" + w.tag
+	w.putPage(t, page)
+	w.putPage(t, page+"/gone")
+	if r := w.d.ask(t, "DELETE", "/api/pages/by-path/"+page+"/gone", w.token, nil); r.Code != 204 {
+		t.Fatalf("DELETE %s/gone: %d %s", page, r.Code, r.Body)
+	}
+	for _, name := range []string{"get-page", "put-page", "delete-page", "list-page-versions"} {
+		w.ids[name+" path"] = page
+	}
+	w.ids["put-page markdown"], w.ids["restore-page path"] = "# A page\n\nChanged", page+"/gone"
+}
+
+func (w *parityWorld) putPage(t testing.TB, path string) {
+	t.Helper()
+	if r := w.d.ask(t, "PUT", "/api/pages/by-path/"+path, w.token, []byte(`{"markdown":"# A page"}`)); r.Code != 200 {
+		t.Fatalf("PUT %s: %d %s", path, r.Code, r.Body)
+	}
 }
 
 func (w *parityWorld) get(t testing.TB, path string, out any) {
@@ -160,4 +184,17 @@ func (w *parityWorld) value(o *op.Operation, f op.Field) (any, bool) {
 	}
 	v, ok := w.ids[f.Name]
 	return v, ok && v != nil && (f.Required || f.Source == op.FromPath)
+}
+
+// setPathParam replaces a parameter of a route by its escaped value. A parameter for the rest
+// of the path keeps the slashes of its value.
+func setPathParam(route, name, value string) string {
+	if rest := "{" + name + "...}"; strings.Contains(route, rest) {
+		segments := strings.Split(value, "/")
+		for i, segment := range segments {
+			segments[i] = url.PathEscape(segment)
+		}
+		return strings.Replace(route, rest, strings.Join(segments, "/"), 1)
+	}
+	return strings.Replace(route, "{"+name+"}", url.PathEscape(value), 1)
 }

@@ -309,8 +309,8 @@ func TestEveryOperation_RejectsInvalidIDs(t *testing.T) {
 	for _, b := range d.App().Operations() {
 		o := b.Operation
 		parts := o.PathParts()
-		if len(parts) == 0 {
-			continue
+		if len(parts) == 0 || strings.HasSuffix(o.Path, "{path...}") {
+			continue // no parameter is an id
 		}
 		for _, id := range []string{"1", "'%20OR%201=1--", "%00", "%f0%9f%92%a5", strings.Repeat("a", 3000), "null", "../../etc"} {
 			path := o.Path

@@ -24,6 +24,7 @@ const (
 	CodeMethodNotAllowed Code = "METHOD_NOT_ALLOWED"
 	CodeValidation       Code = "VALIDATION"
 	CodeConflict         Code = "CONFLICT"
+	CodePrecondition     Code = "PRECONDITION_FAILED"
 	CodeDuplicateTask    Code = "DUPLICATE_TASK"
 	CodePayloadTooLarge  Code = "PAYLOAD_TOO_LARGE"
 	CodeUnsupportedMedia Code = "UNSUPPORTED_MEDIA_TYPE"

@@ -18,6 +18,7 @@ func statuses() []struct {
 		{CodeMethodNotAllowed, http.StatusMethodNotAllowed},
 		{CodeConflict, http.StatusConflict},
 		{CodeDuplicateTask, http.StatusConflict},
+		{CodePrecondition, http.StatusPreconditionFailed},
 		{CodePayloadTooLarge, http.StatusRequestEntityTooLarge},
 		{CodeUnsupportedMedia, http.StatusUnsupportedMediaType},
 		{CodeRateLimited, http.StatusTooManyRequests},

@@ -24,9 +24,10 @@ const (
 func readCredential(r *http.Request, module string) (principal.Credential, error) {
 	c := principal.Credential{Module: module}
 	if values := r.Header.Values("X-Act-As-Org"); len(values) > 0 {
-		c.ActAs, c.HasActAs = values[0], true
-		if len(values) > 1 {
-			return c, fault.ForbiddenTenant()
+		c.HasActAs = true
+		if len(values) == 1 {
+			// Two organisations count as none, which is denied, but only after authentication.
+			c.ActAs = values[0]
 		}
 	}
 	cookie, err := cookieToken(r, op.RequestOf(r.Context()).Secure)

@@ -49,6 +49,9 @@ func (fakeAuthenticator) Authenticate(_ context.Context, c principal.Credential)
 	if c.Token != goodToken && (c.Token != keyToken || c.Cookie) {
 		return nil, fault.Unauthorized()
 	}
+	if c.HasActAs && c.ActAs == "" {
+		return nil, fault.ForbiddenTenant()
+	}
 	return &principal.Principal{UserID: thingID}, nil
 }
 
@@ -146,6 +149,7 @@ func TestCredential_HeaderAndCookieCombinations(t *testing.T) {
 		{"cookie from a sandboxed page", []string{"Cookie", "pt_session=good", "Origin", "null"}, 403},
 		{"cookie from a sibling site", []string{"Cookie", "pt_session=good", "Sec-Fetch-Site", "same-site", "Origin", "http://example.com"}, 403},
 		{"two act-as headers", []string{"Authorization", "Bearer good", "X-Act-As-Org", "a", "X-Act-As-Org", "b"}, 403},
+		{"two act-as headers and an invalid token", []string{"Authorization", "Bearer bad", "X-Act-As-Org", "a", "X-Act-As-Org", "b"}, 401},
 	} {
 		t.Run(c.note, func(t *testing.T) {
 			t.Parallel()

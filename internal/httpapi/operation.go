@@ -50,10 +50,17 @@ func (a *API) newOperationHandler(b op.Bound) gin.HandlerFunc {
 			a.writeError(c, fault.Validation("query", "The query string is malformed: separate pairs by &, and encode a literal % as %25.").WithCause(err))
 			return
 		}
+		if strings.HasSuffix(b.Path, "...}") && hasEncodedSlash(c.Request.URL) {
+			a.writeError(c, fault.Validation("path", "The path must not contain an encoded slash (%2F) or backslash (%5C)."))
+			return
+		}
 		in, err := b.Read(op.Raw{
 			Path:  func(name string) string { return strings.TrimPrefix(c.Param(name), "/") },
 			Query: query,
 			Body:  body,
+
+			IfMatch:     strings.Join(c.Request.Header.Values("If-Match"), ", "),
+			IfNoneMatch: strings.Join(c.Request.Header.Values("If-None-Match"), ", "),
 		})
 		if err != nil {
 			a.writeError(c, err)
@@ -66,6 +73,13 @@ func (a *API) newOperationHandler(b op.Bound) gin.HandlerFunc {
 		}
 		a.writeResponse(c, b.Operation, out)
 	}
+}
+
+// hasEncodedSlash reports whether the path has an encoded slash or backslash, which would
+// become a separator when the path is decoded.
+func hasEncodedSlash(u *url.URL) bool {
+	escaped := strings.ToLower(u.EscapedPath())
+	return strings.Contains(escaped, "%2f") || strings.Contains(escaped, "%5c")
 }
 
 // authenticate returns the caller of a request and keeps it for the log line.
@@ -111,6 +125,9 @@ func (a *API) writeResponse(c *gin.Context, o *op.Operation, out any) {
 		for _, cookie := range sessionCookies(r, op.RequestOf(c.Request.Context()).Secure) {
 			http.SetCookie(c.Writer, cookie)
 		}
+	}
+	if r, ok := out.(op.Versioned); ok {
+		c.Header("ETag", r.EntityTag())
 	}
 	if o.Secret {
 		c.Header("Cache-Control", "no-store")

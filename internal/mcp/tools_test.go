@@ -67,7 +67,7 @@ func TestDefaultToolset_HasFewToolsAndTokens(t *testing.T) {
 
 // idempotentPosts are the operations with the method POST that change nothing if they are
 // repeated.
-var idempotentPosts = []string{"add-dependency", "answer-decision", "bind-repo", "cancel-decision", "promote-issue"}
+var idempotentPosts = []string{"add-dependency", "answer-decision", "bind-repo", "cancel-decision", "promote-issue", "restore-page"}
 
 func TestTools_HaveAnnotationsToolsetAndDescription(t *testing.T) {
 	t.Parallel()

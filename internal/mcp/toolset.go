@@ -38,6 +38,7 @@ func Toolsets() []Toolset {
 		{"catalog", "catalog entries, the taxonomy and shortlists"},
 		{"account", "the caller's identity, organisations, permissions and keys"},
 		{"audit", "audit entries, decision log, events, notifications"},
+		{"wiki", "wiki pages and their versions"},
 		{"directory", "tenants, organisations, people, roles"},
 	}
 }
@@ -85,6 +86,7 @@ var pathToolsets = []struct{ part, toolset string }{
 	{"/api/decisions", "audit"},
 	{"/api/events", "audit"},
 	{"/api/notifications", "audit"},
+	{"/api/pages", "wiki"},
 	{"/api/", "directory"},
 }
 

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // Document is an OpenAPI 3.1 document that can be marshaled to JSON.
@@ -107,6 +109,11 @@ func (c *components) operation(o *Operation, shared parameters) (map[string]any,
 	success := map[string]any{"description": "Success."}
 	if o.Status != 204 {
 		success["content"] = content(c.names[o.Out])
+	}
+	if reflect.PointerTo(o.Out).Implements(reflect.TypeFor[Versioned]()) {
+		success["headers"] = map[string]any{"ETag": map[string]any{
+			"description": "The version of the record in double quotes, for the header If-Match.", "schema": &jsonschema.Schema{Type: "string"},
+		}}
 	}
 	responses := errorReferences(o)
 	responses[strconv.Itoa(o.Status)] = success

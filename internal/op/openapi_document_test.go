@@ -319,7 +319,7 @@ func TestOpenAPI_ExamplesAreValid(t *testing.T) {
 	_, doc := document(t)
 	schemas := newValidators(t, doc)
 	for _, o := range allOperations() {
-		item := at(t, doc, "paths", o.Path, strings.ToLower(o.Method))
+		item := at(t, doc, "paths", strings.ReplaceAll(o.Path, "...}", "}"), strings.ToLower(o.Method))
 		if _, declared := item["requestBody"]; declared != o.HasBody() {
 			t.Fatalf("%s: got a request body %t, want %t", o.Name, declared, o.HasBody())
 		}

@@ -33,6 +33,8 @@ func errorResponses() []errorResponse {
 			fault.NotFound("task")},
 		{409, "Conflict", "The input conflicts with the current state.",
 			fault.Conflict("Another project of the tenant has this prefix.")},
+		{412, "PreconditionFailed", "The record does not have the version in `ifVersion` or If-Match. `details.currentVersion` is its version, or 0 if it does not exist.",
+			&fault.Error{Code: fault.CodePrecondition, Message: "The page has version 4, not 3. Read it again, then repeat your change."}},
 		{413, "PayloadTooLarge", "The request body is too large.",
 			&fault.Error{Code: fault.CodePayloadTooLarge, Message: "The body is too large."}},
 		{415, "UnsupportedMediaType", "The request body is not JSON.",
@@ -55,6 +57,9 @@ func errorStatuses(o *Operation) []int {
 	}
 	if o.Effect.Changes() {
 		list = append(list, 409)
+	}
+	if o.HasField(versionField) {
+		list = append(list, 412)
 	}
 	if o.HasBody() {
 		list = append(list, 413, 415)

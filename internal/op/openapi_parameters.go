@@ -114,6 +114,9 @@ func (p parameters) of(c *components, o *Operation) ([]any, error) {
 	if o.Effect.Changes() && !o.Secret && o.Access != Public {
 		list = append(list, parameterReference("IdempotencyKey"))
 	}
+	if o.HasField(versionField) {
+		list = append(list, parameterReference("IfMatch"))
+	}
 	for _, f := range o.Fields {
 		if f.Source == FromBody {
 			continue
@@ -141,6 +144,8 @@ func (p parameters) addHeaders() {
 	p.components["RequestId"] = header("x-request-id", "uuid", "Correlates the request with log lines, audit rows and events. Generated if absent.")
 	p.components["IdempotencyKey"] = header("Idempotency-Key", "",
 		"Makes a retry safe: a request with the same key and body returns the first response and changes nothing.")
+	p.components["IfMatch"] = header("If-Match", "",
+		"The ETag of the version that the record must have, such as \"3\". The same as the field ifVersion.")
 }
 
 func header(name, format, description string) map[string]any {

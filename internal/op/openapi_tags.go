@@ -36,6 +36,7 @@ var tags = []tag{
 	{"tenants", "Tenants, which isolate the data of customers from each other.", []string{"/api/tenants"}},
 	{"time-entries", "Time that users spent on projects, tasks and issues.", []string{"/api/time-entries"}},
 	{"users", "People, service principals and synthetic agents.", []string{"/api/users", "/api/people"}},
+	{"wiki", "Wiki pages by path, with their versions.", []string{"/api/pages"}},
 }
 
 // tagOf returns the tag of an operation. The tag of a path that no tag lists is the

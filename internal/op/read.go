@@ -26,6 +26,8 @@ type Raw struct {
 	Query url.Values
 	// Body is the request body, or empty if there is none.
 	Body []byte
+	// IfMatch and IfNoneMatch are the headers with these names.
+	IfMatch, IfNoneMatch string
 }
 
 // Read decodes and validates the input of a request. It returns a pointer to the
@@ -40,6 +42,9 @@ func (o *Operation) Read(raw Raw) (any, error) {
 		return nil, err
 	}
 	if err := o.readBody(in.Elem(), raw.Body, present); err != nil {
+		return nil, err
+	}
+	if err := o.readPrecondition(in.Elem(), raw, present); err != nil {
 		return nil, err
 	}
 	for i, f := range o.Fields {

@@ -26,6 +26,7 @@ const (
 	KindTenant       Kind = "tenant"
 	KindTaxonomyNode Kind = "taxonomy node"
 	KindCatalogEntry Kind = "catalog entry"
+	KindPage         Kind = "page"
 	// KindScope is the kind of a scopeId. The field scope of the same object says whether
 	// it is an organisation or a project.
 	KindScope Kind = "scope"
@@ -63,7 +64,7 @@ var kindsByField = sync.OnceValue(func() map[string]Kind {
 	for kind, fields := range map[Kind][]string{
 		KindPerson: {
 			"actorId", "agent", "assignee", "authorId", "createdBy", "delegate", "delegator", "holder", "metBy", "onBehalfOf", "owner", "ownerId",
-			"raisedBy", "resolvedBy", "reviewedBy", "reviewer", "revokedBy", "serviceUserId", "submittedBy", "userId",
+			"raisedBy", "resolvedBy", "reviewedBy", "reviewer", "revokedBy", "serviceUserId", "submittedBy", "updatedBy", "userId",
 		},
 		KindTask:   {"taskId", "epicId", "parentTaskId", "promotedTaskId"},
 		KindTenant: {"tenantId", "homeTenantId", "officeId", "tokenTenantId", "userTenantId"},
@@ -112,7 +113,7 @@ const maxName = 254
 // Reference names the record that an id identifies. Outputs have it next to the id.
 type Reference struct {
 	ID    UUID   `json:"id" doc:"The record's id."`
-	Key   string `json:"key,omitempty" doc:"The key of a task or issue, the prefix of a project, or the slug of a tenant."`
+	Key   string `json:"key,omitempty" doc:"The key of a task or issue, the prefix of a project, the slug of a tenant, or the path of a page."`
 	Name  string `json:"name" doc:"The name or title; REDACTED if the caller may not read the record or it no longer exists. Untrusted text."`
 	Email string `json:"email,omitempty" doc:"The email address of a person, if it is verified."`
 }
