@@ -277,6 +277,9 @@ func loadEntryToDelete(ctx context.Context, c *executor.Call, in *contract.Delet
 }
 
 func deleteEntry(ctx context.Context, c *executor.Call, _ *contract.DeleteCatalogEntryIn, row entryRow) (*op.None, error) {
+	if err := removeFromShortlists(ctx, c, &row); err != nil {
+		return nil, err
+	}
 	if err := deleteEntryRow(ctx, c, row.ID); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@
 //     The positions of siblings have no gaps, also after concurrent changes.
 //   - Lists and single reads show the same entries. A draft is visible only to users who may
 //     change it.
+//   - A shortlist shows only the entries that its reader may read. Nothing in it, such as a
+//     position, reveals the others.
 //
 // Each record type has a file with its rules (taxonomy.go) and one with its SQL
 // (taxonomy_store.go).
@@ -48,10 +50,10 @@ func (s *Service) Module() module.Module {
 
 // Operations returns the module's operations, bound to their handlers.
 func (s *Service) Operations() []op.Bound {
-	return slices.Concat(s.taxonomyOperations(), s.entryOperations())
+	return slices.Concat(s.taxonomyOperations(), s.entryOperations(), s.shortlistOperations())
 }
 
 // Names returns the names of the module's records. pool connects as parapet_catalog.
 func Names(pool *postgres.Pool) executor.Names {
-	return executor.Names{Pool: pool, Records: []executor.NamedRecords{taxonomyNames, publicEntryNames, draftNames}}
+	return executor.Names{Pool: pool, Records: []executor.NamedRecords{taxonomyNames, publicEntryNames, draftNames, shortlistNames}}
 }

@@ -79,6 +79,7 @@ func commandFamilies() map[string]commandFamily {
 		"audit":         {"Read the audit log and the events", "Read the audit log and the domain events of the tenant."},
 		"decisions":     {"Read the log of policy decisions", "Read the log of policy decisions."},
 		"catalog":       {"Manage the entries of the catalog", "Find, write, publish and archive the entries of the catalog."},
+		"shortlists":    {"Manage shortlists of catalog entries", "Manage curated, ordered lists of catalog entries."},
 		"taxonomy":      {"Manage the taxonomy of the catalog", "Manage the tree of nodes that classify the entries of the catalog."},
 		"wiki":          {"Read and write wiki pages", "Read, publish and search wiki pages, and show their history."},
 		"notifications": {"Read your notifications", "List your notifications and mark them as read."},

@@ -95,6 +95,8 @@ func sourceOfKind(kind op.Kind) source {
 		return suggestNodes
 	case op.KindCatalogEntry:
 		return suggestEntries
+	case op.KindShortlist:
+		return suggestShortlists
 	default:
 		return nil
 	}
@@ -144,6 +146,13 @@ func suggestNodes(ctx context.Context, q *completionQuery) ([]suggestion, error)
 func suggestEntries(ctx context.Context, q *completionQuery) ([]suggestion, error) {
 	return suggestPage(ctx, q, catalog.ListCatalogEntries, &catalog.ListCatalogEntriesIn{Sort: catalog.EntriesByUpdate, Limit: maxPage}, func(e *catalog.CatalogEntrySummary) suggestion {
 		return suggestion{e.Title, e.Summary}
+	})
+}
+
+// suggestShortlists suggests the names of the shortlists.
+func suggestShortlists(ctx context.Context, q *completionQuery) ([]suggestion, error) {
+	return suggestPage(ctx, q, catalog.ListShortlists, &catalog.ListShortlistsIn{Limit: maxPage}, func(l *catalog.Shortlist) suggestion {
+		return suggestion{value: l.Name}
 	})
 }
 

@@ -3,6 +3,7 @@ package cli
 // The last paragraphs of the help of commands that take such a record.
 const (
 	nodeHelp  = `To name a node, use its ID, its path or its name.`
+	listHelp  = `To name a shortlist, use its ID or its name; to name an entry, its ID or its title.`
 	entryHelp = `To name an entry, use its ID or its title.`
 )
 
@@ -38,6 +39,44 @@ func catalogForms() map[string]form {
 		"delete-catalog-entry": {
 			paths: []string{"catalog delete"}, long: "Delete a catalog entry permanently.\n\n" + entryHelp,
 			example: `  pt catalog delete "Audit log" --yes`,
+		},
+		"list-shortlists": {
+			paths: []string{"shortlists list"},
+			example: `  pt shortlists list --status ACTIVE
+  pt shortlists list --entry "Audit log"`,
+		},
+		"get-shortlist": {
+			paths: []string{"shortlists get"}, long: "Show a shortlist with those of its entries that you can read.\n\n" + listHelp,
+			example: `  pt shortlists get "Approved databases"`,
+		},
+		"create-shortlist": {
+			paths:   []string{"shortlists create"},
+			example: `  pt shortlists create --name "Approved databases"`,
+		},
+		"update-shortlist": {
+			paths: []string{"shortlists update"}, long: updateHelp + "\n\n" + listHelp,
+			example: `  pt shortlists update "Approved databases" --classification INTERNAL`,
+		},
+		"archive-shortlist": {
+			paths: []string{"shortlists archive"}, long: "Archive a shortlist. It stays readable and cannot be changed any more.\n\n" + listHelp,
+			example: `  pt shortlists archive "Approved databases"`,
+		},
+		"delete-shortlist": {
+			paths: []string{"shortlists delete"}, long: "Delete a shortlist permanently. Its entries stay in the catalog.\n\n" + listHelp,
+			example: `  pt shortlists delete "Approved databases" --yes`,
+		},
+		"add-shortlist-entry": {
+			paths: []string{"shortlists add"}, args: "entryId=entry", long: "Add a catalog entry to a shortlist, by default at the end.\n\n" + listHelp,
+			example: `  pt shortlists add "Approved databases" "PostgreSQL cluster" --note "the default choice" --position 1`,
+		},
+		"update-shortlist-entry": {
+			paths: []string{"shortlists set"}, long: "Change the note or the position of an entry in a shortlist.\n\n" + listHelp,
+			example: `  pt shortlists set "Approved databases" "PostgreSQL cluster" --position 2
+  pt shortlists set "Approved databases" "PostgreSQL cluster" --note ""`,
+		},
+		"remove-shortlist-entry": {
+			paths: []string{"shortlists remove"}, long: "Remove a catalog entry from a shortlist. The entry stays in the catalog.\n\n" + listHelp,
+			example: `  pt shortlists remove "Approved databases" "PostgreSQL cluster"`,
 		},
 		"list-taxonomy": {
 			paths: []string{"taxonomy list"},

@@ -73,6 +73,8 @@ var layouts = sync.OnceValue(func() map[reflect.Type]layout {
 			values: map[string]valueFunc{"progress": value(func(i *tracker.Initiative) string { return formatPercent(i.Progress) })},
 		},
 		reflect.TypeFor[catalog.CatalogEntrySummary](): {columns: "title status node tags? summary? updatedAt id", drop: "summary tags updatedAt"},
+		reflect.TypeFor[catalog.Shortlist]():           {columns: "name status classification updatedAt id"},
+		reflect.TypeFor[catalog.ShortlistEntry]():      {columns: "position title status note? entryId=ID", title: "{position}. {title}", omit: "position"},
 		reflect.TypeFor[catalog.TaxonomyNode]():        {columns: "path name description? id", omit: "label depth"},
 		reflect.TypeFor[tracker.Stage](): {
 			columns: "position name=Stage status startDate? endDate? gate.name=Gate? gate.status=Gate_status? votes? id=Stage_ID gate.id=Gate_ID?",

@@ -181,6 +181,14 @@ func (s *fieldServer) createFixtures(t testing.TB) {
 		s.make(fmt.Sprintf("/api/catalog/entries/%s/publish", id), nil)
 		return id
 	}))
+	shortlist := func() any { return s.make("/api/catalog/shortlists", map[string]any{"name": unique("List %d")})["id"] }
+	set([]string{"archive-shortlist", "delete-shortlist"}, one("shortlistId", shortlist))
+	set([]string{"add-shortlist-entry"}, func() map[string]any { return map[string]any{"shortlistId": shortlist(), "entryId": entry()} })
+	set([]string{"update-shortlist-entry", "remove-shortlist-entry"}, func() map[string]any {
+		list, listed := shortlist(), entry()
+		s.make(fmt.Sprintf("/api/catalog/shortlists/%s/entries", list), map[string]any{"entryId": listed})
+		return map[string]any{"shortlistId": list, "entryId": listed}
+	})
 	set([]string{"delete-taxonomy-node"}, one("nodeId", func() any {
 		return s.make("/api/catalog/taxonomy", map[string]any{"name": unique("Node %d")})["id"]
 	}))

@@ -115,6 +115,15 @@ func newParityWorld(t testing.TB, d *Dev, token, tag string) *parityWorld {
 		return w.make(t, "/api/catalog/entries", map[string]any{"title": title + " " + tag, "nodeId": w.ids["nodeId"]})["id"]
 	}
 	w.ids["entryId"], w.ids["publish-catalog-entry entryId"] = entry("Entry"), entry("Draft")
+	list := w.make(t, "/api/catalog/shortlists", map[string]any{"name": "List " + tag})["id"]
+	w.ids["shortlistId"], w.ids["add-shortlist-entry entryId"] = list, w.ids["publish-catalog-entry entryId"]
+	for _, name := range []string{"update-shortlist-entry", "remove-shortlist-entry"} {
+		w.ids[name+" entryId"] = entry(name)
+		w.make(t, fmt.Sprintf("/api/catalog/shortlists/%s/entries", list), map[string]any{"entryId": w.ids[name+" entryId"]})
+	}
+	for _, name := range []string{"archive-shortlist", "delete-shortlist"} {
+		w.ids[name+" shortlistId"] = w.make(t, "/api/catalog/shortlists", map[string]any{"name": name + " " + tag})["id"]
+	}
 	w.ids["archive-catalog-entry entryId"] = entry("Published")
 	w.make(t, fmt.Sprintf("/api/catalog/entries/%s/publish", w.ids["archive-catalog-entry entryId"]), nil)
 	w.ids["hint"], w.ids["initiative hint"] = tag, "Initiative "+tag

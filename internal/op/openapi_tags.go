@@ -17,6 +17,7 @@ var tags = []tag{
 	{"api-keys", "API keys of people and of service principals.", []string{"/api/auth/api-keys"}},
 	{"audit", "The audit log, the decision log of the policies, and the events of the tenant.", []string{"/api/audit", "/api/decisions", "/api/explain-decision", "/api/events"}},
 	{"catalog-entries", "The entries of the catalog.", []string{"/api/catalog/entries"}},
+	{"catalog-shortlists", "Curated, ordered lists of catalog entries.", []string{"/api/catalog/shortlists"}},
 	{"catalog-taxonomy", "The tree of nodes that classify the catalog's entries.", []string{"/api/catalog/taxonomy"}},
 	{"comments", "Comments on tasks and issues.", []string{"/api/comments"}},
 	{"custom-fields", "Fields that a project defines for its tasks, and their values.", []string{"/api/projects/{projectId}/custom-fields", "/api/projects/{projectId}/tasks/{task}/custom-fields"}},

@@ -27,6 +27,7 @@ const (
 	KindTaxonomyNode Kind = "taxonomy node"
 	KindCatalogEntry Kind = "catalog entry"
 	KindPage         Kind = "page"
+	KindShortlist    Kind = "shortlist"
 	// KindScope is the kind of a scopeId. The field scope of the same object says whether
 	// it is an organisation or a project.
 	KindScope Kind = "scope"
@@ -59,11 +60,11 @@ var kindsByField = sync.OnceValue(func() map[string]Kind {
 		"projectId": KindProject, "issueId": KindIssue, "initiativeId": KindInitiative, "stageId": KindStage,
 		"deliverableId": KindDeliverable, "roleId": KindRole, "organisationId": KindOrganisation, "scopeId": KindScope,
 		"resourceId": KindRecord, "aggregateId": KindRecord,
-		"nodeId": KindTaxonomyNode, "parentId": KindTaxonomyNode, "targetNodeId": KindTaxonomyNode, "entryId": KindCatalogEntry,
+		"nodeId": KindTaxonomyNode, "parentId": KindTaxonomyNode, "targetNodeId": KindTaxonomyNode, "entryId": KindCatalogEntry, "shortlistId": KindShortlist,
 	}
 	for kind, fields := range map[Kind][]string{
 		KindPerson: {
-			"actorId", "agent", "assignee", "authorId", "createdBy", "delegate", "delegator", "holder", "metBy", "onBehalfOf", "owner", "ownerId",
+			"actorId", "addedBy", "agent", "assignee", "authorId", "createdBy", "delegate", "delegator", "holder", "metBy", "onBehalfOf", "owner", "ownerId",
 			"raisedBy", "resolvedBy", "reviewedBy", "reviewer", "revokedBy", "serviceUserId", "submittedBy", "updatedBy", "userId",
 		},
 		KindTask:   {"taskId", "epicId", "parentTaskId", "promotedTaskId"},
@@ -91,6 +92,7 @@ var acceptedNames = sync.OnceValue(func() map[Kind]string {
 		KindScope:        "prefix or name",
 		KindTaxonomyNode: "path or name",
 		KindCatalogEntry: "title",
+		KindShortlist:    "name",
 	}
 })
 

@@ -23,4 +23,9 @@ const (
 	PermEntryUpdate  = "catalog_entry.update"
 	PermEntryPublish = "catalog_entry.publish"
 	PermEntryDelete  = "catalog_entry.delete"
+
+	PermShortlistsRead  = "shortlists.read"
+	PermShortlistCreate = "shortlist.create"
+	PermShortlistUpdate = "shortlist.update"
+	PermShortlistDelete = "shortlist.delete"
 )
