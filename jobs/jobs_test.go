@@ -17,8 +17,10 @@ import (
 	"parapet/internal/audit"
 	"parapet/internal/authz"
 	"parapet/internal/clock"
+	"parapet/internal/contract/identity"
 	"parapet/internal/decisionlog"
 	"parapet/internal/events"
+	"parapet/internal/events/eventtest"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/postgres/pgtest"
@@ -316,6 +318,7 @@ func TestKeyExpiry_WarnsOnceADay(t *testing.T) {
 	if err != nil || len(feed) != 6 || feed[0].Audience != events.ToAdministrators {
 		t.Errorf("administrators' feed: got %d notifications, %v; want 6 for administrators", len(feed), err)
 	}
+	eventtest.Require(t, owner, identity.EventKeyExpiryWarned.Name)
 }
 
 func TestWarningID_DependsOnDayTenantAndKey(t *testing.T) {

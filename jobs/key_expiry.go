@@ -5,13 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"log/slog"
 	"time"
 
 	"github.com/riverqueue/river"
 
 	"parapet/internal/clock"
+	"parapet/internal/contract/identity"
 	"parapet/internal/events"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
@@ -56,17 +56,6 @@ type expiringKey struct {
 	IntegrationKey string
 }
 
-// keyExpiry is the resource in the payload of the event.
-type keyExpiry struct {
-	JTI            op.UUID   `json:"jti"`
-	Label          string    `json:"label"`
-	Owner          op.UUID   `json:"owner"`
-	IntegrationKey string    `json:"integrationKey"`
-	Expiry         time.Time `json:"expiry"`
-	// DaysLeft is a number of whole days; negative means expired.
-	DaysLeft int `json:"daysLeft"`
-}
-
 // Work implements river.Worker. It writes the day's warnings that do not exist yet.
 func (w *keyExpiryWorker) Work(ctx context.Context, _ *river.Job[keyExpiryArgs]) error {
 	now := w.clock.Now()
@@ -76,21 +65,22 @@ func (w *keyExpiryWorker) Work(ctx context.Context, _ *river.Job[keyExpiryArgs])
 	if err != nil {
 		return postgres.MapError(err)
 	}
+	warned := identity.EventKeyExpiryWarned
 	list := make([]events.Event, len(keys))
 	for i, k := range keys {
 		left := int(k.ExpiresAt.Sub(now) / (24 * time.Hour))
 		if !k.ExpiresAt.After(now) {
 			left = -1
 		}
-		payload, err := json.Marshal(map[string]keyExpiry{
-			"resource": {k.JTI, k.Label, k.OwnerID, k.IntegrationKey, k.ExpiresAt, left},
-		})
+		payload, err := events.NewPayload(warned, events.Payload{Resource: identity.ExpiringKey{
+			JTI: k.JTI, Label: k.Label, Owner: k.OwnerID, IntegrationKey: k.IntegrationKey, Expiry: k.ExpiresAt, DaysLeft: left,
+		}})
 		if err != nil {
 			return err
 		}
 		list[i] = events.Event{
-			ID: warningID(k.TenantID, k.JTI, now), Type: events.KeyExpiryWarned, TenantID: k.TenantID,
-			AggregateType: "api_key", AggregateID: string(k.JTI), OccurredAt: now, Payload: payload,
+			ID: warningID(k.TenantID, k.JTI, now), Type: warned.Name, TenantID: k.TenantID,
+			AggregateType: warned.Record, AggregateID: string(k.JTI), OccurredAt: now, Payload: payload,
 		}
 	}
 	n, err := events.AppendOnce(ctx, w.pool, list)
@@ -107,7 +97,7 @@ func (w *keyExpiryWorker) Work(ctx context.Context, _ *river.Job[keyExpiryArgs])
 // is derived from tenant, key and day.
 func warningID(tenant, jti op.UUID, now time.Time) op.UUID {
 	day := now.UTC().Truncate(24 * time.Hour)
-	sum := sha256.Sum256([]byte(events.KeyExpiryWarned + " " + string(tenant) + " " + string(jti) + " " + day.Format(time.DateOnly)))
+	sum := sha256.Sum256([]byte(identity.EventKeyExpiryWarned.Name + " " + string(tenant) + " " + string(jti) + " " + day.Format(time.DateOnly)))
 	var id [16]byte
 	copy(id[:], sum[:])
 	var ms [8]byte

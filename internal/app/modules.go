@@ -8,6 +8,7 @@ import (
 	"parapet/internal/authz"
 	"parapet/internal/catalog"
 	"parapet/internal/clock"
+	"parapet/internal/contract"
 	contractcatalog "parapet/internal/contract/catalog"
 	contractidentity "parapet/internal/contract/identity"
 	contracttracker "parapet/internal/contract/tracker"
@@ -81,8 +82,9 @@ func buildIdentity(_ context.Context, b *builder, pool *postgres.Pool) (module.M
 		return module.Module{}, err
 	}
 	service, err := identity.New(identity.Deps{
-		Operations: b.Operations,
-		Pool:       pool,
+		Operations:   b.Operations,
+		EventModules: contract.Modules(),
+		Pool:         pool,
 		// The tenant of a login is not known yet, so all logins share one account.
 		Auth:     b.pools.byRole[postgres.RoleAuth].ChargedTo("login"),
 		Executor: b.newExecutor(contractidentity.Module, pool, nil), Policies: b.engine, Tokens: b.tokens, Passwords: hasher,

@@ -99,6 +99,8 @@ terminal, the command asks before it raises a clearance.`,
 			change: switchTenantChange("Enable", "Sessions and keys that have not expired work again."),
 		},
 		"list-events":            {paths: []string{"audit events"}},
+		"list-event-types":       {paths: []string{"audit event-types"}},
+		"get-event-type":         {paths: []string{"audit event-type"}, example: "  pt audit event-type projects.task.created"},
 		"list-notifications":     {paths: []string{"notifications list"}},
 		"mark-notification-read": {paths: []string{"notifications read"}},
 	}

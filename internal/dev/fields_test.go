@@ -31,6 +31,7 @@ func FuzzFields(f *testing.F) {
 	s := newFieldServer(f)
 	if flag.Lookup("test.fuzz").Value.String() == "" {
 		s.sendTable(f)
+		s.checkEvents(f)
 	}
 	for i := range s.operations {
 		f.Add(uint16(i), uint8(i), `""`)

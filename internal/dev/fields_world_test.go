@@ -61,6 +61,8 @@ func (s *fieldServer) createFixtures(t testing.TB) {
 
 	// Names that must be unique.
 	w.ids["create-project issuePrefix"] = "IQF"
+	// Each of these changes something, so that it causes an event.
+	w.ids["update-membership status"], w.ids["assign-issue assignee"], w.ids["update-deliverable title"] = "SUSPENDED", "me", "The new title"
 	set([]string{"create-project"}, one("prefix", func() any { return unique("ZQ%d") }))
 	s.renew["create-project"] = func(fieldRequest) {
 		w.ids["create-project prefix"], w.ids["create-project issuePrefix"] = unique("ZQ%d"), unique("IQ%d")
@@ -171,7 +173,7 @@ func (s *fieldServer) createFixtures(t testing.TB) {
 	set([]string{"delete-initiative"}, one("initiativeId", func() any {
 		return s.make("/api/initiatives", map[string]any{"name": unique("Initiative %d"), "startDate": "2027-01-01"})["id"]
 	}))
-	set([]string{"delete-project"}, one("projectId", project))
+	set([]string{"delete-project", "update-project"}, one("projectId", project))
 	entry := func() any {
 		return s.make("/api/catalog/entries", map[string]any{"title": unique("Entry %d"), "nodeId": w.ids["nodeId"]})["id"]
 	}

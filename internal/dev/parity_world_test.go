@@ -29,6 +29,7 @@ func newParityWorld(t testing.TB, d *Dev, token, tag string) *parityWorld {
 	t.Helper()
 	w := &parityWorld{d: d, token: token, tag: tag, ids: map[string]any{}}
 	acme := d.info.Tenants[1]
+	w.ids["eventType"] = "projects.task.created"
 	w.ids["tenantId"], w.ids["organisationId"] = acme.ID, acme.Organisations[0].ID
 	var me struct{ User struct{ ID string } }
 	w.get(t, "/api/auth/me", &me)

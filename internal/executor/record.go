@@ -3,10 +3,7 @@ package executor
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 
 	"parapet/internal/audit"
@@ -149,9 +146,11 @@ func (c *Call) buildRecords(ctx context.Context, tenant op.UUID, changes []Chang
 		ch := &changes[i]
 		if ch.Event != nil {
 			about := cmp.Or(ch.EventAbout, ch.ID)
-			payload, err := newPayload(ch, classificationOf(about, changes))
+			payload, err := events.NewPayload(ch.Event, events.Payload{
+				Resource: ch.Payload, Changed: ch.Fields, Notify: ch.Notify, Classification: classificationOf(about, changes),
+			})
 			if err != nil {
-				return nil, nil, fmt.Errorf("executor: event %s: %w", ch.Event, err)
+				return nil, nil, err
 			}
 			published = append(published, events.Event{
 				ID: uid.New(), Type: ch.Event.Name, TenantID: tenant, AggregateType: ch.Event.Record, AggregateID: string(about),
@@ -190,22 +189,6 @@ func classificationOf(id op.UUID, changes []Change) string {
 		}
 	}
 	return ""
-}
-
-// newPayload marshals the event's record, the changed fields, the users to notify and the
-// record's classification, which decides who may see the event. It returns an error if the
-// record does not have the declared type.
-func newPayload(ch *Change, classification string) (json.RawMessage, error) {
-	if got := reflect.TypeOf(ch.Payload); got != ch.Event.Payload && got != reflect.PointerTo(ch.Event.Payload) {
-		return nil, fmt.Errorf("the payload has the type %v, but the event is declared with %v", got, ch.Event.Payload)
-	}
-	payload := struct {
-		Resource       any       `json:"resource,omitempty"`
-		Changed        []string  `json:"changed,omitempty"`
-		Notify         []op.UUID `json:"notify,omitempty"`
-		Classification string    `json:"classification,omitempty"`
-	}{ch.Payload, ch.Fields, ch.Notify, classification}
-	return json.Marshal(payload)
 }
 
 // actorSystem is the actor type of the system in the audit log.

@@ -25,6 +25,8 @@ func (s *Service) recordOperations() []op.Bound {
 		executor.Handle(s.executor, contract.GetDecision, loadDecisionLog[contract.DecisionIn], s.getDecision),
 		executor.Authenticated(s.executor, contract.ExplainDecision, s.explainDecision),
 		executor.List(s.executor, contract.ListEvents, eventColumns, listEvents),
+		executor.Authenticated(s.executor, contract.ListEventTypes, s.listEventTypes),
+		executor.Authenticated(s.executor, contract.GetEventType, s.getEventType),
 		executor.Handle(s.executor, contract.ListNotifications, loadNotificationFeed[contract.ListNotificationsIn], listNotifications),
 		executor.Handle(s.executor, contract.MarkNotificationRead, loadNotificationFeed[contract.NotificationIn], markNotificationRead),
 	}

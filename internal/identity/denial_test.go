@@ -10,11 +10,12 @@ import (
 	"parapet/internal/op"
 )
 
-// credentialOperations lists the operations on sessions, the caller's account and API keys.
-// Every active user may call most of them.
+// credentialOperations lists the operations on sessions, the caller's account and API keys,
+// and on types of events. Every active user may call most of them.
 var credentialOperations = []string{
 	"login", "logout", "change-password", "change-email", "request-password-reset", "reset-password",
 	"me", "permissions", "list-orgs", "issue-service-key", "issue-key", "list-keys", "revoke-key",
+	"list-event-types", "get-event-type",
 }
 
 // directoryOperations returns all other operations: those on tenants, organisations, users,
@@ -45,6 +46,8 @@ func TestCredentialOperations_AreDenied(t *testing.T) {
 		"me":                {away, fault.CodeForbidden, "not allowed"},
 		"permissions":       {away, fault.CodeForbidden, "not allowed"},
 		"list-orgs":         {away, fault.CodeForbidden, "not allowed"},
+		"list-event-types":  {away, fault.CodeForbidden, "not allowed"},
+		"get-event-type":    {away, fault.CodeForbidden, "not allowed"},
 		"issue-service-key": {request{token: member, body: body(fields{"label": "x", "targetUserId": service})}, fault.CodeForbidden, "api_key.issue_for_service"},
 		"issue-key":         {request{token: guest, body: body(fields{"label": "x"})}, fault.CodeForbidden, "api_key.issue"},
 		"list-keys":         {request{token: member, query: url.Values{"serviceUserId": {string(service)}}}, fault.CodeForbidden, "api_key.issue_for_service"},

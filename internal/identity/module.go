@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -55,11 +56,15 @@ func (resetRequestArgs) Kind() string { return "password_reset_request" }
 // resetArgs returns the job for an event about a password reset.
 func resetArgs(e events.Event) (jobs.Args, error) {
 	if e.Type == contract.EventResetRequested.Name {
-		var request contract.ResetRequest
+		// Events of older versions have the address outside of resource.
+		var request struct {
+			Email    string                `json:"email"`
+			Resource contract.ResetRequest `json:"resource"`
+		}
 		if err := json.Unmarshal(e.Payload, &request); err != nil {
 			return nil, err
 		}
-		return resetRequestArgs{Email: request.Email}, nil
+		return resetRequestArgs{Email: cmp.Or(request.Resource.Email, request.Email)}, nil
 	}
 	reset, err := op.ParseUUID(e.AggregateID)
 	if err != nil {

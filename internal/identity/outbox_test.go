@@ -57,7 +57,7 @@ func (r *fixture) runResetJobs() {
 		for _, kind := range []string{contract.EventResetRequested.Name, contract.EventResetStarted.Name} {
 			rows, err := r.owner.Query(context.Background(), `
 				UPDATE events.outbox SET dispatched_at = now() WHERE type = $1 AND dispatched_at IS NULL
-				RETURNING tenant_id::text, aggregate_id, coalesce(payload->>'email', '')`, kind)
+				RETURNING tenant_id::text, aggregate_id, coalesce(payload->'resource'->>'email', '')`, kind)
 			if err != nil {
 				r.t.Fatal(err)
 			}

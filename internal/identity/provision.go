@@ -109,7 +109,7 @@ type provisioning struct {
 	now          time.Time
 	changes      []string
 	auditEntries []systemAuditEntry
-	events       []events.Event
+	changed      []changedRecord
 }
 
 func (r *provisioning) addChange(format string, args ...any) {
@@ -137,7 +137,11 @@ func (p *Provisioner) stepRunner(conn *pgx.Conn, tenant, organisation op.UUID) f
 				return nil
 			}
 			return runAsModuleRole(ctx, tx, func() error {
-				if err := events.Append(ctx, tx, run.events); err != nil {
+				published, err := run.buildEvents(ctx, p.Policies)
+				if err != nil {
+					return err
+				}
+				if err := events.Append(ctx, tx, published); err != nil {
 					return err
 				}
 				return appendAudit(ctx, tx, run.auditEntries...)
@@ -182,7 +186,7 @@ func (p *Provisioner) reconcileRoles(ctx context.Context, r *provisioning) error
 				return err
 			}
 			r.addChange("role %s created", want.Name)
-			r.auditRole(role.ID, contract.EventRoleCreated.Name, map[string]any{"created": true, "grants": want.Grants})
+			r.auditRole(role.ID, contract.EventRoleCreated, map[string]any{"created": true, "grants": want.Grants})
 			continue
 		}
 		if want.Name != p.Policies.Catalogue().AdministratorRole {
@@ -194,24 +198,52 @@ func (p *Provisioner) reconcileRoles(ctx context.Context, r *provisioning) error
 		}
 		if added {
 			r.addChange("role %s received %s", want.Name, permissionIssueForService)
-			r.auditRole(role.ID, contract.EventRoleUpdated.Name, map[string]any{"granted": []string{permissionIssueForService}})
+			r.auditRole(role.ID, contract.EventRoleUpdated, map[string]any{"granted": []string{permissionIssueForService}})
 		}
 	}
 	return nil
 }
 
-func (r *provisioning) auditRole(id op.UUID, event string, changes map[string]any) {
+func (r *provisioning) auditRole(id op.UUID, event *op.EventType, changes map[string]any) {
 	r.auditEntries = append(r.auditEntries, systemAuditEntry{
 		Tenant: r.tenant, ActorType: actorTypeOperator, Action: actionReconciled, ResourceType: "role", ResourceID: id, Changes: changes, Critical: true,
 	})
-	r.emit(event, "role", id)
+	r.changed = append(r.changed, changedRecord{event, id})
 }
 
-func (r *provisioning) emit(event, aggregate string, id op.UUID) {
-	r.events = append(r.events, events.Event{
-		Type: event, TenantID: r.tenant, AggregateType: aggregate, AggregateID: string(id), OccurredAt: r.now,
-		Payload: []byte(fmt.Sprintf(`{"resource":{"id":%q}}`, id)),
-	})
+// changedRecord is a user or role that a step has changed, and the event that reports it.
+type changedRecord struct {
+	event *op.EventType
+	id    op.UUID
+}
+
+// buildEvents returns the events of the step, with the records in their final state.
+func (r *provisioning) buildEvents(ctx context.Context, policies Policies) ([]events.Event, error) {
+	list := make([]events.Event, len(r.changed))
+	for i, changed := range r.changed {
+		var record any
+		if changed.event.Record == contract.EventUserCreated.Record {
+			user, err := selectUser(ctx, r.tx, r.tenant, changed.id, false)
+			if err != nil {
+				return nil, err
+			}
+			record = user
+		} else {
+			role, err := selectRole(ctx, r.tx, r.tenant, changed.id, false)
+			if err != nil {
+				return nil, err
+			}
+			record = toRole(policies, role)
+		}
+		payload, err := events.NewPayload(changed.event, events.Payload{Resource: record})
+		if err != nil {
+			return nil, err
+		}
+		list[i] = events.Event{
+			Type: changed.event.Name, TenantID: r.tenant, AggregateType: changed.event.Record, AggregateID: string(changed.id), OccurredAt: r.now, Payload: payload,
+		}
+	}
+	return list, nil
 }
 
 // provisionProfile updates one service principal to match its profile and verifies it with
@@ -247,11 +279,11 @@ func (p *Provisioner) provisionProfile(ctx context.Context, r *provisioning, pro
 		return err
 	}
 	if len(r.changes) > 0 {
-		event := contract.EventUserUpdated.Name
+		event := contract.EventUserUpdated
 		if created {
-			event = contract.EventUserCreated.Name
+			event = contract.EventUserCreated
 		}
-		r.emit(event, "user", user)
+		r.changed = append(r.changed, changedRecord{event, user})
 		r.auditEntries = append(r.auditEntries, systemAuditEntry{
 			Tenant: r.tenant, ActorType: actorTypeOperator, Action: actionProvisioned, ResourceType: "user", ResourceID: user, Critical: true,
 			Changes: map[string]any{"integrationKey": profile.IntegrationKey, "role": role, "organisation": r.organisation, "done": r.changes},
@@ -391,7 +423,7 @@ func (p *Provisioner) repairAgents(ctx context.Context, r *provisioning) error {
 			r.addChange("%s received the role %s", a.ID, agentRole)
 		}
 		if len(r.changes) > before {
-			r.emit(contract.EventUserUpdated.Name, "user", a.ID)
+			r.changed = append(r.changed, changedRecord{contract.EventUserUpdated, a.ID})
 			r.auditEntries = append(r.auditEntries, systemAuditEntry{
 				Tenant: r.tenant, ActorType: actorTypeOperator, Action: actionAgentsRepaired, ResourceType: "user", ResourceID: a.ID, Critical: true,
 				Changes: map[string]any{"done": r.changes[before:]},

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -99,7 +98,7 @@ func (s *Service) requestPasswordReset(ctx context.Context, in *contract.Request
 	if wait, ok := s.resets.consume(in.Email, op.ClientAddr(ctx), now); !ok {
 		return nil, fault.RateLimited(wait)
 	}
-	payload, err := json.Marshal(contract.ResetRequest{Email: in.Email})
+	payload, err := events.NewPayload(contract.EventResetRequested, events.Payload{Resource: contract.ResetRequest{Email: in.Email}})
 	if err != nil {
 		return nil, err
 	}

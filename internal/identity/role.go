@@ -50,16 +50,18 @@ var roleType = authz.NewRecordType("role", authz.Attributes[grantingRole]{
 	Classification: authz.FixedAttribute[grantingRole](directoryClassification),
 })
 
-func (s *Service) roleToContract(r grantingRole) *contract.Role {
+func (s *Service) roleToContract(r grantingRole) *contract.Role { return toRole(s.deps.Policies, r) }
+
+func toRole(policies Policies, r grantingRole) *contract.Role {
 	return &contract.Role{
-		ID: r.ID, Name: r.Name, Kind: r.Kind, Description: r.Description, Permissions: r.Permissions, Default: s.defaultRole(r.Name) != nil,
+		ID: r.ID, Name: r.Name, Kind: r.Kind, Description: r.Description, Permissions: r.Permissions, Default: defaultRole(policies, r.Name) != nil,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }
 
 // defaultRole returns the default role with this name, or nil.
-func (s *Service) defaultRole(name string) *authz.DefaultRole {
-	roles := s.deps.Policies.Catalogue().Roles
+func defaultRole(policies Policies, name string) *authz.DefaultRole {
+	roles := policies.Catalogue().Roles
 	i := slices.IndexFunc(roles, func(r authz.DefaultRole) bool { return r.Name == name })
 	if i < 0 {
 		return nil

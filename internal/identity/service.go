@@ -65,6 +65,8 @@ type Deps struct {
 	Throttle Throttle
 	// Delegations reads the delegations that an account received.
 	Delegations trackercontract.Delegations
+	// EventModules are the contracts of all modules, for list-event-types.
+	EventModules EventModules
 	// Operations returns the operations of all modules, for explain-decision.
 	Operations func() []op.Bound
 	// Mail sends reset links; nil disables password resets.

@@ -150,7 +150,7 @@ func texts(s *jsonschema.Schema, path string, f func(path, name string)) {
 
 // serviceTexts are the members whose text the service itself generates.
 var serviceTexts = map[string]bool{
-	"permissions description": true, "get-access description": true, "list-permissions description": true, "import-items reason": true, "list-decisions reason": true,
+	"permissions description": true, "get-access description": true, "list-permissions description": true, "list-event-types description": true, "get-event-type description": true, "import-items reason": true, "list-decisions reason": true,
 	"list-runs note": true, "get-run note": true,
 }
 

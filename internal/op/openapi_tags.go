@@ -15,7 +15,7 @@ var tags = []tag{
 	{"account", "The calling user: profile, permissions, organisations and start page.", []string{"/api/auth/me", "/api/auth/permissions", "/api/auth/organisations", "/api/workspace", "/api/inbox"}},
 	{"agent-runs", "The runs of agents that were assigned to a task, with their outcome and score.", []string{"/api/runs"}},
 	{"api-keys", "API keys of people and of service principals.", []string{"/api/auth/api-keys"}},
-	{"audit", "The audit log, the decision log of the policies, and the events of the tenant.", []string{"/api/audit", "/api/decisions", "/api/explain-decision", "/api/events"}},
+	{"audit", "The audit log, the decision log of the policies, and the events of the tenant.", []string{"/api/audit", "/api/decisions", "/api/explain-decision", "/api/events", "/api/event-types"}},
 	{"catalog-entries", "The entries of the catalog.", []string{"/api/catalog/entries"}},
 	{"catalog-shortlists", "Curated, ordered lists of catalog entries.", []string{"/api/catalog/shortlists"}},
 	{"catalog-taxonomy", "The tree of nodes that classify the catalog's entries.", []string{"/api/catalog/taxonomy"}},

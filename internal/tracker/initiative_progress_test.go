@@ -7,6 +7,7 @@ import (
 
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/events"
+	"parapet/internal/events/eventtest"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -76,6 +77,7 @@ func TestInitiativeProgress_FollowsTasks(t *testing.T) {
 	if n := w.count(`SELECT count(*) FROM events.outbox e WHERE e.type = $1 AND NOT EXISTS (SELECT 1 FROM events.outbox c WHERE c.type NOT LIKE '%progress_updated' AND c.correlation_id = e.correlation_id)`, contract.EventProgrammeProgressUpdated.Name); n != 0 {
 		t.Errorf("got %d progress events with another correlation id, want 0", n)
 	}
+	eventtest.Require(t, w.owner, "projects.initiative.progress_updated", "projects.programme.progress_updated")
 }
 
 // Events of a deleted initiative must not fail either.

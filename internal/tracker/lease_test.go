@@ -6,6 +6,7 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/events/eventtest"
 	"parapet/internal/fault"
 	"parapet/internal/op"
 	"parapet/internal/uid"
@@ -162,6 +163,7 @@ func TestLease_ExpiryReturnsTaskToReadySet(t *testing.T) {
 	if n, err := w.service.ReturnExpiredLeases(t.Context(), time.Now()); err != nil || n != 0 {
 		t.Errorf("ReturnExpiredLeases again: got %d tasks, %v, want 0", n, err)
 	}
+	eventtest.Require(t, w.owner, "projects.task.claim_lapsed")
 }
 
 func TestLease_EndsWhenTaskLeavesProgressOrIsReassigned(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"parapet/internal/agentcmd"
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/events/eventtest"
 	"parapet/internal/fault"
 	"parapet/internal/op"
 	"parapet/internal/tracker"
@@ -102,6 +103,7 @@ func TestAssignTask_ToAgentQueuesRun(t *testing.T) {
 	if n := w.count(`SELECT count(*) FROM projects.agent_runs`); n != 0 {
 		t.Errorf("%d runs left, want 0", n)
 	}
+	eventtest.Require(t, w.owner, "projects.agent_run.queued")
 }
 
 func TestExecuteRun_StoresCommandOutcome(t *testing.T) {
@@ -156,6 +158,7 @@ func TestExecuteRun_StoresCommandOutcome(t *testing.T) {
 		t.Errorf("missing run: got retry after %s", again)
 	}
 	w.wantAuditAndEvents(1, "agent_run.started", contract.EventRunStarted, run.ID)
+	eventtest.Require(t, w.owner, "projects.agent_run.started", "projects.agent_run.finished")
 }
 
 func TestExecuteRun_RetriesFailedCommand(t *testing.T) {
@@ -196,6 +199,7 @@ func TestExecuteRun_RetriesFailedCommand(t *testing.T) {
 			t.Errorf("%.40q: %+v, want %s", output, now, status)
 		}
 	}
+	eventtest.Require(t, w.owner, "projects.agent_run.requeued")
 }
 
 func TestExecuteRun_CancelsRunThatMayNotStart(t *testing.T) {
@@ -234,6 +238,7 @@ func TestExecuteRun_CancelsRunThatMayNotStart(t *testing.T) {
 		}
 		w.wantAuditAndEvents(1, "agent_run.cancelled", contract.EventRunCancelled, run.ID)
 	}
+	eventtest.Require(t, w.owner, "projects.agent_run.cancelled")
 }
 
 // newNamedPipe creates a FIFO. It is open for reading and writing, so that neither side waits to open it.
@@ -417,6 +422,7 @@ func TestScoreRuns_ScoresFinishedRunsOnce(t *testing.T) {
 	if n := w.count(`SELECT count(*) FROM projects.agent_runs WHERE scoring IS NULL`); n != 1 {
 		t.Errorf("got %d unscored runs, want only the queued one", n)
 	}
+	eventtest.Require(t, w.owner, "projects.agent_run.scored")
 }
 
 func TestScoreRuns_SampleDependsOnRateOnly(t *testing.T) {

@@ -40,6 +40,68 @@ var ListEvents = op.Declare[ListEventsIn, op.Page[EventRecord]](Contract, op.Spe
 	Description: "Newest first. Events are deleted after the retention period. Payloads are delivered to subscribers only and are not returned.",
 })
 
+// EventType is a type of event with its JSON Schema.
+type EventType struct {
+	Name        string         `json:"name" doc:"<area>.<record>.<past-tense verb>, for example projects.task.created."`
+	Version     int            `json:"version" doc:"The version of the schema. It increases with incompatible changes; new members are compatible."`
+	Record      string         `json:"record" doc:"The type of the record that the event is about."`
+	Module      string         `json:"module" doc:"The module that emits the event."`
+	Description string         `json:"description" doc:"What happened."`
+	Schema      map[string]any `json:"schema,omitempty" doc:"The JSON Schema (draft 2020-12) of the event as webhooks deliver it. list-event-types returns it only if schemas is true."`
+}
+
+// ListEventTypesIn selects types of events.
+type ListEventTypesIn struct {
+	Prefix  string `query:"prefix" maxLength:"200" doc:"Only types whose names start with this text, for example projects.task."`
+	Schemas bool   `query:"schemas" doc:"Whether to return the JSON Schemas too."`
+	Limit   int    `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"Maximum number of items to return."`
+	Cursor  string `query:"cursor" maxLength:"1024" doc:"The nextCursor of the previous page; omit it for the first page."`
+}
+
+// ListEventTypes lists the types of events that the server emits.
+var ListEventTypes = op.Declare[ListEventTypesIn, op.Page[EventType]](Contract, op.Spec{
+	Name: "list-event-types", Method: "GET", Path: "/api/event-types", Access: op.Authenticated, Effect: op.Read,
+	Summary:     "List the types of events with their JSON Schemas",
+	Description: "By name. The types are the same in every tenant. schemas adds the JSON Schema of each type.",
+})
+
+// EventTypeIn names a type of event.
+type EventTypeIn struct {
+	EventType string `path:"eventType" maxLength:"200" doc:"The name of the type, for example projects.task.created."`
+}
+
+// GetEventType returns a type of event.
+var GetEventType = op.Declare[EventTypeIn, EventType](Contract, op.Spec{
+	Name: "get-event-type", Method: "GET", Path: "/api/event-types/{eventType}", Access: op.Authenticated, Effect: op.Read,
+	Summary: "Show a type of event with its JSON Schema",
+})
+
+// EventAuditEntryCreated is emitted with each critical audit entry.
+var EventAuditEntryCreated = op.DeclareEvent[AuditEntrySummary](Contract, "audit.entry.created", "A critical audit entry was written. The payload does not contain the changes.").About("audit_entry")
+
+// AuditEntrySummary identifies an audit entry in an event.
+type AuditEntrySummary struct {
+	ID           op.UUID `json:"id" doc:"The entry's id."`
+	Action       string  `json:"action" doc:"What was done, <noun>.<past-tense verb>."`
+	ResourceType string  `json:"resourceType" doc:"The type of the affected record."`
+	ResourceID   string  `json:"resourceId" doc:"The id of the affected record; empty if there is none."`
+	Module       string  `json:"module" doc:"The module that wrote the entry."`
+	ActorType    string  `json:"actorType" doc:"The kind of actor, for example user or system."`
+}
+
+// EventKeyExpiryWarned warns that an API key of a service principal expires within 14 days.
+var EventKeyExpiryWarned = op.DeclareEvent[ExpiringKey](Contract, "directory.user.key_expiry_warned", "A key of a service principal expires soon or expired within the last day. It is emitted at most once per key and day.").About("api_key")
+
+// ExpiringKey is an API key of a service principal that expires soon.
+type ExpiringKey struct {
+	JTI            op.UUID   `json:"jti" doc:"The key's id."`
+	Label          string    `json:"label" doc:"The key's label. Untrusted text."`
+	Owner          op.UUID   `json:"owner" doc:"The service principal."`
+	IntegrationKey string    `json:"integrationKey" doc:"The integration key of the service principal."`
+	Expiry         time.Time `json:"expiry" doc:"When the key expires."`
+	DaysLeft       int       `json:"daysLeft" doc:"The number of whole days until then; negative if the key has expired."`
+}
+
 // Notification informs one user or all administrators of the tenant about an event.
 type Notification struct {
 	ID        op.UUID    `json:"id" doc:"The notification's id."`
