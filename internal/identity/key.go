@@ -150,7 +150,7 @@ func (s *Service) listKeys(ctx context.Context, c *executor.Call, in *contract.L
 	if err := requireListPermission(ctx, c, request); err != nil {
 		return nil, err
 	}
-	after, err := keysAfterCursor(in.Cursor, c.Tenant)
+	after, err := op.ReadTimeCursor(in.Cursor, contract.ListKeys.Name, c.Tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -158,37 +158,15 @@ func (s *Service) listKeys(ctx context.Context, c *executor.Call, in *contract.L
 	if err != nil {
 		return nil, err
 	}
-	page := &op.Page[contract.Key]{Items: []contract.Key{}}
-	for i, r := range rows {
-		if i == in.Limit {
-			last := rows[i-1]
-			page.NextCursor = op.NewCursor(contract.ListKeys.Name, c.Tenant, op.CursorTime(last.CreatedAt), string(last.JTI))
-			break
-		}
-		page.Items = append(page.Items, r.toContract())
-	}
-	return page, nil
+	page := op.NewPage(rows, in.Limit, func(last *keyRow) string {
+		return op.NewCursor(contract.ListKeys.Name, c.Tenant, op.CursorTime(last.CreatedAt), string(last.JTI))
+	})
+	return op.MapPage(page, (*keyRow).toContract), nil
 }
 
 func requireListPermission(ctx context.Context, c *executor.Call, request authz.ListKeys) error {
 	v, err := c.Evaluate(ctx, request)
 	return verdictError(v, err, "service principal")
-}
-
-func keysAfterCursor(cursor string, tenant op.UUID) (*keyCursor, error) {
-	keys, err := op.ReadCursor(cursor, contract.ListKeys.Name, tenant, 2)
-	if err != nil || keys == nil {
-		return nil, err
-	}
-	at, err := op.ParseCursorTime(keys[0])
-	if err != nil {
-		return nil, err
-	}
-	jti, err := op.ParseUUID(keys[1])
-	if err != nil {
-		return nil, op.WrongCursor()
-	}
-	return &keyCursor{at, jti}, nil
 }
 
 func (s *Service) revokeKey(ctx context.Context, c *executor.Call, in *contract.RevokeKeyIn) (*contract.Key, error) {

@@ -164,16 +164,10 @@ WHERE k.tenant_id = @tenant AND k.owner_id = @owner
 ORDER BY k.created_at DESC, k.jti DESC
 LIMIT @most`
 
-// keyCursor is the position of the last key on the previous page.
-type keyCursor struct {
-	createdAt time.Time
-	jti       op.UUID
-}
-
-func readKeys(ctx context.Context, q postgres.Querier, tenant, owner op.UUID, after *keyCursor, most int) ([]keyRow, error) {
+func readKeys(ctx context.Context, q postgres.Querier, tenant, owner op.UUID, after *op.TimeCursor, most int) ([]keyRow, error) {
 	args := postgres.Args{"tenant": tenant, "owner": owner, "start": after == nil, "before_at": nil, "before_jti": nil, "most": most}
 	if after != nil {
-		args["before_at"], args["before_jti"] = after.createdAt, after.jti
+		args["before_at"], args["before_jti"] = after.At, after.ID
 	}
 	return postgres.Collect[keyRow](ctx, q, listKeysSQL, args)
 }

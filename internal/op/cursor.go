@@ -3,6 +3,7 @@ package op
 import (
 	"bytes"
 	"encoding/base64"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -77,4 +78,32 @@ func ParseCursorTime(key string) (time.Time, error) {
 		return t, WrongCursor().WithCause(err)
 	}
 	return t, nil
+}
+
+// TimeCursor is the position of an item in a list that is ordered by a timestamp and an id.
+type TimeCursor struct {
+	At time.Time
+	ID UUID
+}
+
+// ReadTimeCursor returns the position in a cursor with the sort keys CursorTime(at) and id. In
+// some lists these follow other keys, which must be equal to keys. ReadTimeCursor returns nil
+// for the empty cursor, which means the first page.
+func ReadTimeCursor(text, operation string, tenant UUID, keys ...string) (*TimeCursor, error) {
+	found, err := ReadCursor(text, operation, tenant, len(keys)+2)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	if !slices.Equal(found[:len(keys)], keys) {
+		return nil, WrongCursor()
+	}
+	at, err := ParseCursorTime(found[len(keys)])
+	if err != nil {
+		return nil, err
+	}
+	id, err := ParseUUID(found[len(keys)+1])
+	if err != nil {
+		return nil, WrongCursor().WithCause(err)
+	}
+	return &TimeCursor{at, id}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"parapet/internal/fault"
 )
@@ -323,6 +324,29 @@ func TestReadCursor_AcceptsOnlyOwnCursors(t *testing.T) {
 	} {
 		if _, err := f(); !fault.HasCode(err, fault.CodeValidation) {
 			t.Errorf("%s: got %v, want VALIDATION", note, err)
+		}
+	}
+}
+
+func TestReadTimeCursor_ReturnsPositionForEqualKeys(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2027, 1, 4, 9, 0, 0, 1000, time.UTC)
+	text := NewCursor("list-things", thingID, "open", CursorTime(at), string(thingID))
+	got, err := ReadTimeCursor(text, "list-things", thingID, "open")
+	if err != nil || !got.At.Equal(at) || got.ID != thingID {
+		t.Errorf("got %+v, %v, want %s and %s", got, err, at, thingID)
+	}
+	if got, err := ReadTimeCursor("", "list-things", thingID, "open"); got != nil || err != nil {
+		t.Errorf("empty cursor: got %+v, %v, want nil", got, err)
+	}
+	for name, c := range map[string]struct{ text, key string }{
+		"other keys":    {text, "closed"},
+		"no timestamp":  {NewCursor("list-things", thingID, "open", "2027", string(thingID)), "open"},
+		"no id":         {NewCursor("list-things", thingID, "open", CursorTime(at), "x"), "open"},
+		"no other keys": {NewCursor("list-things", thingID, CursorTime(at), string(thingID)), "open"},
+	} {
+		if got, err := ReadTimeCursor(c.text, "list-things", thingID, c.key); got != nil || !fault.HasCode(err, fault.CodeValidation) {
+			t.Errorf("%s: got %+v, %v, want VALIDATION", name, got, err)
 		}
 	}
 }

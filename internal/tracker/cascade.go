@@ -12,6 +12,7 @@ import (
 	"parapet/internal/executor"
 	"parapet/internal/fault"
 	"parapet/internal/op"
+	"parapet/internal/postgres"
 )
 
 // dependent describes records that a deletion also deletes or changes. The caller
@@ -157,11 +158,11 @@ func authorizeCascade(ctx context.Context, c *executor.Call, table string, ids .
 		if err != nil {
 			return err
 		}
-		st := &statement{}
-		st.arg(c.Tenant)
-		st.arg(ids)
-		st.add(`SELECT count(*) FROM `, d.rows, ` AND `).filter(f).add(` IS NOT TRUE`)
-		batch.Queue(st.sql(), st.args...).QueryRow(func(r pgx.Row) error { return r.Scan(&counts[i]) })
+		st := &postgres.Statement{}
+		st.Arg(c.Tenant)
+		st.Arg(ids)
+		st.Add(`SELECT count(*) FROM `, d.rows, ` AND `).Filter(f).Add(` IS NOT TRUE`)
+		batch.Queue(st.SQL(), st.Args()...).QueryRow(func(r pgx.Row) error { return r.Scan(&counts[i]) })
 	}
 	if err := c.Tx.SendBatch(ctx, batch).Close(); err != nil {
 		return err

@@ -35,14 +35,14 @@ func (s *Service) listComments(ctx context.Context, c *executor.Call, in *contra
 	if in.Sort == contract.CommentsNewest {
 		list += " " + in.Sort
 	}
-	after, err := parseTimeCursor(in.Cursor, list, c.Tenant)
+	after, err := op.ReadTimeCursor(in.Cursor, list, c.Tenant)
 	if err != nil {
 		return nil, err
 	}
 	page := &op.Page[contract.Comment]{Items: []contract.Comment{}}
 	if !f.None() {
 		st := commentListStatement(c, in, f, after)
-		rows, err := postgres.Collect[commentRow](ctx, c.DB, st.sql(), st.args...)
+		rows, err := postgres.Collect[commentRow](ctx, c.DB, st.SQL(), st.Args()...)
 		if err != nil {
 			return nil, err
 		}
@@ -61,26 +61,26 @@ func (s *Service) listComments(ctx context.Context, c *executor.Call, in *contra
 	return page, c.Decide(ctx, contract.PermCommentsRead, parent.resource(c.Tenant))
 }
 
-func commentListStatement(c *executor.Call, in *contract.ListCommentsIn, f authz.Filter, after *timeCursor) *statement {
-	st := &statement{}
-	tenant := st.arg(c.Tenant)
-	st.add(commentSelect, `
+func commentListStatement(c *executor.Call, in *contract.ListCommentsIn, f authz.Filter, after *op.TimeCursor) *postgres.Statement {
+	st := &postgres.Statement{}
+	tenant := st.Arg(c.Tenant)
+	st.Add(commentSelect, `
 FROM projects.comments m
 JOIN projects.projects p ON p.tenant_id = `, tenant, ` AND p.id = m.project_id
-WHERE m.tenant_id = `, tenant, ` AND `).filter(f)
+WHERE m.tenant_id = `, tenant, ` AND `).Filter(f)
 	if in.TaskID != "" {
-		st.add(` AND m.task_id = `, st.arg(in.TaskID))
+		st.Add(` AND m.task_id = `, st.Arg(in.TaskID))
 	} else {
-		st.add(` AND m.issue_id = `, st.arg(in.IssueID))
+		st.Add(` AND m.issue_id = `, st.Arg(in.IssueID))
 	}
 	comparison, direction := `>`, ``
 	if in.Sort == contract.CommentsNewest {
 		comparison, direction = `<`, ` DESC`
 	}
 	if after != nil {
-		st.add(` AND (m.created_at, m.id) `, comparison, ` (`, st.arg(after.at), `::timestamptz, `, st.arg(after.id), `::uuid)`)
+		st.Add(` AND (m.created_at, m.id) `, comparison, ` (`, st.Arg(after.At), `::timestamptz, `, st.Arg(after.ID), `::uuid)`)
 	}
-	return st.add(` ORDER BY m.created_at`, direction, `, m.id`, direction, ` LIMIT `, strconv.Itoa(in.Limit+1))
+	return st.Add(` ORDER BY m.created_at`, direction, `, m.id`, direction, ` LIMIT `, strconv.Itoa(in.Limit+1))
 }
 
 // requireTaskOrIssue returns an error unless exactly one of the ids is set.
@@ -114,7 +114,7 @@ func createComment(ctx context.Context, c *executor.Call, in *contract.CreateCom
 		}
 	}
 	row := commentRow{
-		ID: uid.New(), ProjectID: parent.ProjectID, TaskID: optional(in.TaskID), IssueID: optional(in.IssueID),
+		ID: uid.New(), ProjectID: parent.ProjectID, TaskID: postgres.NullIfZero(in.TaskID), IssueID: postgres.NullIfZero(in.IssueID),
 		Body: strings.TrimSpace(in.Body), AuthorID: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
 		OrganisationID: parent.OrganisationID, Classification: parent.Classification,
 	}

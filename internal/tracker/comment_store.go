@@ -82,7 +82,7 @@ func (r *commentRow) resource(tenant op.UUID) authz.Resource {
 // toComment converts the row to the API type.
 func (r *commentRow) toComment() *contract.Comment {
 	return &contract.Comment{
-		ID: r.ID, ProjectID: r.ProjectID, TaskID: value(r.TaskID), IssueID: value(r.IssueID), Body: r.Body, AuthorID: r.AuthorID,
+		ID: r.ID, ProjectID: r.ProjectID, TaskID: postgres.ValueOrZero(r.TaskID), IssueID: postgres.ValueOrZero(r.IssueID), Body: r.Body, AuthorID: r.AuthorID,
 		Edited: r.UpdatedAt.After(r.CreatedAt), CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }

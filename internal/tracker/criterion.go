@@ -91,7 +91,7 @@ func loadCriterion(ctx context.Context, c *executor.Call, project, id op.UUID) (
 	row, err := postgres.One[criterionRow](ctx, c.DB, criterionByIDSQL, args)
 	if err == nil {
 		var o *criterionWithParent
-		if o, err = loadCriterionParent(ctx, c, project, value(row.DeliverableID), value(row.TaskID)); err == nil {
+		if o, err = loadCriterionParent(ctx, c, project, postgres.ValueOrZero(row.DeliverableID), postgres.ValueOrZero(row.TaskID)); err == nil {
 			o.criterion, err = postgres.One[criterionRow](ctx, c.DB, criterionByIDSQL+` FOR UPDATE`, args)
 			if err == nil {
 				return o, nil
@@ -117,7 +117,7 @@ func createCriterion(ctx context.Context, c *executor.Call, in *contract.CreateC
 		return nil, err
 	}
 	o.criterion = criterionRow{
-		ID: uid.New(), ProjectID: in.ProjectID, DeliverableID: optional(in.DeliverableID), TaskID: optional(in.TaskID),
+		ID: uid.New(), ProjectID: in.ProjectID, DeliverableID: postgres.NullIfZero(in.DeliverableID), TaskID: postgres.NullIfZero(in.TaskID),
 		Text: strings.TrimSpace(in.Text), CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
 	}
 	// The parent is locked, so the count cannot change concurrently.
@@ -212,8 +212,8 @@ func (o *criterionWithParent) record(c *executor.Call, action string, event *op.
 // toCriterion converts the row to the API type.
 func (r *criterionRow) toCriterion() *contract.Criterion {
 	return &contract.Criterion{
-		ID: r.ID, ProjectID: r.ProjectID, DeliverableID: value(r.DeliverableID), TaskID: value(r.TaskID), Text: r.Text,
-		Met: r.Met, MetBy: value(r.MetBy), MetAt: r.MetAt, Failed: r.Failed,
+		ID: r.ID, ProjectID: r.ProjectID, DeliverableID: postgres.ValueOrZero(r.DeliverableID), TaskID: postgres.ValueOrZero(r.TaskID), Text: r.Text,
+		Met: r.Met, MetBy: postgres.ValueOrZero(r.MetBy), MetAt: r.MetAt, Failed: r.Failed,
 		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }

@@ -105,19 +105,19 @@ func (s *Service) listCriteria(ctx context.Context, c *executor.Call, in *contra
 	}
 	page := &op.Page[contract.Criterion]{Items: []contract.Criterion{}}
 	if !f.None() {
-		st := &statement{}
-		st.add(`SELECT k.id, k.project_id, k.deliverable_id, k.task_id, k.text, k.met, k.met_by, k.met_at, k.failed,
-       k.created_by, k.created_at, k.updated_at`, criterionListFrom, st.arg(c.Tenant), ` AND k.project_id = `, st.arg(in.ProjectID), ` AND `).filter(f)
+		st := &postgres.Statement{}
+		st.Add(`SELECT k.id, k.project_id, k.deliverable_id, k.task_id, k.text, k.met, k.met_by, k.met_at, k.failed,
+       k.created_by, k.created_at, k.updated_at`, criterionListFrom, st.Arg(c.Tenant), ` AND k.project_id = `, st.Arg(in.ProjectID), ` AND `).Filter(f)
 		for _, condition := range []struct {
 			sql   string
 			value op.UUID
 		}{{"k.deliverable_id = ", in.DeliverableID}, {"k.task_id = ", in.TaskID}, {"k.id > ", after}} {
 			if condition.value != "" {
-				st.add(` AND `, condition.sql, st.arg(condition.value))
+				st.Add(` AND `, condition.sql, st.Arg(condition.value))
 			}
 		}
-		st.add(` ORDER BY k.id LIMIT `, st.arg(in.Limit+1))
-		rows, err := postgres.Collect[criterionRow](ctx, c.DB, st.sql(), st.args...)
+		st.Add(` ORDER BY k.id LIMIT `, st.Arg(in.Limit+1))
+		rows, err := postgres.Collect[criterionRow](ctx, c.DB, st.SQL(), st.Args()...)
 		if err != nil {
 			return nil, err
 		}

@@ -137,16 +137,16 @@ func (s *Service) listCustomFields(ctx context.Context, c *executor.Call, in *co
 	}
 	page := &op.Page[contract.CustomField]{Items: []contract.CustomField{}}
 	if !f.None() {
-		st := &statement{}
-		st.add(`SELECT f.id, f.project_id, f.name, f.type, f.options, f.created_by, f.created_at, f.updated_at, f.sort_name
+		st := &postgres.Statement{}
+		st.Add(`SELECT f.id, f.project_id, f.name, f.type, f.options, f.created_by, f.created_at, f.updated_at, f.sort_name
 FROM projects.projects p
 JOIN projects.custom_fields f ON f.tenant_id = p.tenant_id AND f.project_id = p.id
-WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND p.id = `, st.arg(in.ProjectID), ` AND `).filter(f)
+WHERE p.tenant_id = `, st.Arg(c.Tenant), ` AND p.id = `, st.Arg(in.ProjectID), ` AND `).Filter(f)
 		if after != nil {
-			st.add(` AND f.sort_name > `, st.arg(after[1]), `::text COLLATE "C"`)
+			st.Add(` AND f.sort_name > `, st.Arg(after[1]), `::text COLLATE "C"`)
 		}
-		st.add(` ORDER BY f.sort_name LIMIT `, st.arg(in.Limit+1))
-		rows, err := postgres.Collect[fieldRow](ctx, c.DB, st.sql(), st.args...)
+		st.Add(` ORDER BY f.sort_name LIMIT `, st.Arg(in.Limit+1))
+		rows, err := postgres.Collect[fieldRow](ctx, c.DB, st.SQL(), st.Args()...)
 		if err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 	"parapet/internal/executor"
 	"parapet/internal/fault"
 	"parapet/internal/op"
+	"parapet/internal/postgres"
 	"parapet/internal/uid"
 )
 
@@ -72,7 +73,7 @@ func (s *Service) raiseDecision(ctx context.Context, c *executor.Call, in *contr
 	}
 	row := &decisionRow{
 		ID: uid.New(), Question: question, Options: options, Status: contract.DecisionOpen, RaisedBy: acting,
-		SessionID: optional(strings.TrimSpace(in.SessionID)), CreatedAt: c.Now,
+		SessionID: postgres.NullIfZero(strings.TrimSpace(in.SessionID)), CreatedAt: c.Now,
 	}
 	if err := insertDecisionRow(ctx, c, &task, row); err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func (s *Service) raiseDecision(ctx context.Context, c *executor.Call, in *contr
 		return nil, err
 	}
 	row.record(c, &task, "decision_request.raised", contract.EventDecisionRaised,
-		map[string]any{"options": len(options)}, recipientsExcept(acting, value(owner), task.CreatedBy))
+		map[string]any{"options": len(options)}, recipientsExcept(acting, postgres.ValueOrZero(owner), task.CreatedBy))
 	return row.toDecisionRequest(&task), nil
 }
 

@@ -2,9 +2,7 @@ package tracker
 
 import (
 	"context"
-	"slices"
 	"strconv"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -36,12 +34,12 @@ func listDecisions(ctx context.Context, c *executor.Call, in *contract.ListDecis
 		"tenant": c.Tenant, "project": task.ProjectID, "task": task.ID, "status": in.Status,
 		"before": nil, "before_id": nil, "limit": in.Limit + 1,
 	}
-	after, err := readDecisionCursor(c, contract.ListDecisionRequests.Operation, in.Cursor)
+	after, err := op.ReadTimeCursor(in.Cursor, contract.ListDecisionRequests.Name, c.Tenant)
 	if err != nil {
 		return nil, err
 	}
 	if after != nil {
-		args["before"], args["before_id"] = after.at, after.id
+		args["before"], args["before_id"] = after.At, after.ID
 	}
 	rows, err := postgres.Collect[decisionRow](ctx, c.DB, decisionPageSQL, args)
 	if err != nil {
@@ -53,34 +51,6 @@ func listDecisions(ctx context.Context, c *executor.Call, in *contract.ListDecis
 	return op.MapPage(page, func(r *decisionRow) contract.DecisionRequest { return *r.toDecisionRequest(&task) }), nil
 }
 
-// decisionCursor is the position after a decision request in a list.
-type decisionCursor struct {
-	at time.Time
-	id op.UUID
-}
-
-// readDecisionCursor decodes a cursor of the given list operation. It returns nil for
-// the start of the list, and an error if the cursor does not begin with the keys in prefix.
-func readDecisionCursor(c *executor.Call, o *op.Operation, text string, prefix ...string) (*decisionCursor, error) {
-	keys, err := op.ReadCursor(text, o.Name, c.Tenant, len(prefix)+2)
-	if err != nil || keys == nil {
-		return nil, err
-	}
-	wrong := op.WrongCursor()
-	if !slices.Equal(keys[:len(prefix)], prefix) {
-		return nil, wrong
-	}
-	at, err := op.ParseCursorTime(keys[len(prefix)])
-	if err != nil {
-		return nil, err
-	}
-	id, err := op.ParseUUID(keys[len(prefix)+1])
-	if err != nil {
-		return nil, wrong.WithCause(err)
-	}
-	return &decisionCursor{at, id}, nil
-}
-
 // awaitingDecisionFilter is the first key in the cursors of readAwaitingTasks. list-tasks
 // therefore rejects these cursors in lists with another order.
 const awaitingDecisionFilter = "awaiting-decision"
@@ -89,12 +59,12 @@ const awaitingDecisionFilter = "awaiting-decision"
 // request first. Its statement scans the index of open requests and stops when the page is
 // full.
 func readAwaitingTasks(ctx context.Context, c *executor.Call, q *taskQuery, f authz.Filter) (*op.Page[contract.TaskSummary], error) {
-	after, err := readDecisionCursor(c, q.operation, q.cursor, awaitingDecisionFilter, string(q.project))
+	after, err := op.ReadTimeCursor(q.cursor, q.operation.Name, c.Tenant, awaitingDecisionFilter, string(q.project))
 	if err != nil {
 		return nil, err
 	}
 	page := &op.Page[contract.TaskSummary]{Items: []contract.TaskSummary{}}
-	var cursors []decisionCursor
+	var cursors []op.TimeCursor
 	if !f.None() {
 		epics, err := c.Filter(ctx, contract.PermTasksRead, epicProjectColumns)
 		if err != nil {
@@ -107,29 +77,29 @@ func readAwaitingTasks(ctx context.Context, c *executor.Call, q *taskQuery, f au
 	if n := q.limit; len(page.Items) > n {
 		page.Items = page.Items[:n]
 		page.NextCursor = op.NewCursor(q.operation.Name, c.Tenant, awaitingDecisionFilter, string(q.project),
-			op.CursorTime(cursors[n-1].at), string(cursors[n-1].id))
+			op.CursorTime(cursors[n-1].At), string(cursors[n-1].ID))
 	}
 	return page, redactInitiatives(ctx, c, initiativeRefs(page.Items)...)
 }
 
-func (q *taskQuery) awaitingStatement(c *executor.Call, f, epics authz.Filter, after *decisionCursor) *statement {
-	st := &statement{}
+func (q *taskQuery) awaitingStatement(c *executor.Call, f, epics authz.Filter, after *op.TimeCursor) *postgres.Statement {
+	st := &postgres.Statement{}
 	b := q.begin(st, c, epics, `, d.id AS decision_id, d.created_at AS decision_at`)
-	st.add(`
+	st.Add(`
 FROM projects.decision_requests d
 JOIN projects.tasks t ON t.tenant_id = `, b.tenant, ` AND t.id = d.task_id`)
 	b.addConditions(f)
-	st.add(` AND d.tenant_id = `, b.tenant, ` AND d.status = 'open'`)
+	st.Add(` AND d.tenant_id = `, b.tenant, ` AND d.status = 'open'`)
 	if b.project != "" {
-		st.add(` AND d.project_id = `, b.project)
+		st.Add(` AND d.project_id = `, b.project)
 	}
 	if after != nil {
-		st.add(` AND (d.created_at, d.id) > (`, st.arg(after.at), `, `, st.arg(after.id), `)`)
+		st.Add(` AND (d.created_at, d.id) > (`, st.Arg(after.At), `, `, st.Arg(after.ID), `)`)
 	}
 	b.addFilters(c)
 	b.end(`d.created_at, d.id`, strconv.Itoa(q.limit+1))
 	if b.project != "" {
-		st.add(`
+		st.Add(`
 ORDER BY page.decision_at, page.decision_id`)
 	}
 	return st
@@ -137,18 +107,18 @@ ORDER BY page.decision_at, page.decision_id`)
 
 // scanAwaitingTasks adds the tasks of the statement's result to the page and returns the
 // cursor of each.
-func scanAwaitingTasks(ctx context.Context, c *executor.Call, st *statement, page *op.Page[contract.TaskSummary]) ([]decisionCursor, error) {
-	rows, err := c.DB.Query(ctx, st.sql(), st.args...)
+func scanAwaitingTasks(ctx context.Context, c *executor.Call, st *postgres.Statement, page *op.Page[contract.TaskSummary]) ([]op.TimeCursor, error) {
+	rows, err := c.DB.Query(ctx, st.SQL(), st.Args()...)
 	if err != nil {
 		return nil, err
 	}
 	var r taskRow
 	var isEpicVisible bool
-	var cursor decisionCursor
-	var cursors []decisionCursor
-	_, err = pgx.ForEachRow(rows, append(r.listScanTargets(), &isEpicVisible, &cursor.id, &cursor.at), func() error {
+	var cursor op.TimeCursor
+	var cursors []op.TimeCursor
+	_, err = pgx.ForEachRow(rows, append(r.listScanTargets(), &isEpicVisible, &cursor.ID, &cursor.At), func() error {
 		item := r.toSummary()
-		item.DecisionRequestID = cursor.id
+		item.DecisionRequestID = cursor.ID
 		if !isEpicVisible {
 			item.EpicID = opaqueID(c.Tenant, item.EpicID)
 		}

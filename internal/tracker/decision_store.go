@@ -68,8 +68,8 @@ func loadDecision(ctx context.Context, c *executor.Call, sql string, task *taskR
 func (r *decisionRow) toDecisionRequest(task *taskRow) *contract.DecisionRequest {
 	d := &contract.DecisionRequest{
 		ID: r.ID, ProjectID: task.ProjectID, TaskID: task.ID, TaskKey: task.key(), Question: r.Question, Options: r.Options,
-		Status: r.Status, Answer: value(r.Answer), ChosenOptionIndex: r.ChosenOption, RaisedBy: r.RaisedBy,
-		SessionID: value(r.SessionID), CreatedAt: r.CreatedAt, ResolvedAt: r.ResolvedAt, ResolvedBy: value(r.ResolvedBy),
+		Status: r.Status, Answer: postgres.ValueOrZero(r.Answer), ChosenOptionIndex: r.ChosenOption, RaisedBy: r.RaisedBy,
+		SessionID: postgres.ValueOrZero(r.SessionID), CreatedAt: r.CreatedAt, ResolvedAt: r.ResolvedAt, ResolvedBy: postgres.ValueOrZero(r.ResolvedBy),
 	}
 	if d.Options == nil {
 		d.Options = []string{}

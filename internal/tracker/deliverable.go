@@ -60,8 +60,8 @@ func (s *Service) createDeliverable(ctx context.Context, c *executor.Call, in *c
 		owner = c.Actor.UserID
 	}
 	row := deliverableRow{
-		ID: uid.New(), ProjectID: project.ID, TaskID: optional(in.TaskID), Title: strings.TrimSpace(in.Title), Description: in.Description,
-		Status: contract.DeliverableDraft, OwnerID: &owner, DueDate: optional(in.DueDate),
+		ID: uid.New(), ProjectID: project.ID, TaskID: postgres.NullIfZero(in.TaskID), Title: strings.TrimSpace(in.Title), Description: in.Description,
+		Status: contract.DeliverableDraft, OwnerID: &owner, DueDate: postgres.NullIfZero(in.DueDate),
 		CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
 		OrganisationID: project.OrganisationID, Classification: project.Classification,
 	}
@@ -145,7 +145,7 @@ func (s *Service) updateDeliverable(ctx context.Context, c *executor.Call, in *c
 		}
 	}
 	if slices.Contains(changed, "taskId") {
-		if err := requireTaskInProject(ctx, c, row.ProjectID, value(row.TaskID)); err != nil {
+		if err := requireTaskInProject(ctx, c, row.ProjectID, postgres.ValueOrZero(row.TaskID)); err != nil {
 			return nil, err
 		}
 	}

@@ -27,21 +27,21 @@ func (s *Service) listDeliverables(ctx context.Context, c *executor.Call, in *co
 	}
 	page := &op.Page[contract.DeliverableSummary]{Items: []contract.DeliverableSummary{}}
 	if !f.None() {
-		st := &statement{}
-		tenant, project := st.arg(c.Tenant), st.arg(in.ProjectID)
-		st.add(deliverableListSelect, tenant, ` AND d.project_id = `, project, ` AND `).filter(f)
+		st := &postgres.Statement{}
+		tenant, project := st.Arg(c.Tenant), st.Arg(in.ProjectID)
+		st.Add(deliverableListSelect, tenant, ` AND d.project_id = `, project, ` AND `).Filter(f)
 		if before != "" {
-			st.add(` AND d.id < `, st.arg(before))
+			st.Add(` AND d.id < `, st.Arg(before))
 		}
 		if in.Status != "" {
-			st.add(` AND d.status = `, st.arg(in.Status))
+			st.Add(` AND d.status = `, st.Arg(in.Status))
 		}
 		if in.TaskID != "" {
-			st.add(` AND d.task_id = `, st.arg(in.TaskID))
+			st.Add(` AND d.task_id = `, st.Arg(in.TaskID))
 		}
-		st.add(` ORDER BY d.id DESC LIMIT `, st.arg(in.Limit+1), `) d
+		st.Add(` ORDER BY d.id DESC LIMIT `, st.Arg(in.Limit+1), `) d
 WHERE p.tenant_id = `, tenant, ` AND p.id = `, project, ` ORDER BY d.id DESC`)
-		rows, err := postgres.Collect[deliverableRow](ctx, c.DB, st.sql(), st.args...)
+		rows, err := postgres.Collect[deliverableRow](ctx, c.DB, st.SQL(), st.Args()...)
 		if err != nil {
 			return nil, err
 		}

@@ -95,10 +95,10 @@ func (r *deliverableRow) resource(tenant op.UUID) authz.Resource {
 // toSummary converts the row to the API type of lists.
 func (r *deliverableRow) toSummary() contract.DeliverableSummary {
 	return contract.DeliverableSummary{
-		ID: r.ID, ProjectID: r.ProjectID, TaskID: value(r.TaskID), Title: r.Title, Status: r.Status, Owner: value(r.OwnerID),
-		DueDate: value(r.DueDate), CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
-		SubmittedBy: value(r.SubmittedBy), SubmittedAt: r.SubmittedAt,
-		ReviewedBy: value(r.ReviewedBy), ReviewedAt: r.ReviewedAt,
+		ID: r.ID, ProjectID: r.ProjectID, TaskID: postgres.ValueOrZero(r.TaskID), Title: r.Title, Status: r.Status, Owner: postgres.ValueOrZero(r.OwnerID),
+		DueDate: postgres.ValueOrZero(r.DueDate), CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		SubmittedBy: postgres.ValueOrZero(r.SubmittedBy), SubmittedAt: r.SubmittedAt,
+		ReviewedBy: postgres.ValueOrZero(r.ReviewedBy), ReviewedAt: r.ReviewedAt,
 	}
 }
 

@@ -61,19 +61,19 @@ func loadDependencies(ctx context.Context, c *executor.Call, task *taskRow, dire
 	if err != nil {
 		return nil, err
 	}
-	st := &statement{}
-	tenant := st.arg(c.Tenant)
-	st.add(`
-SELECT d.id, d.created_at, o.id AS task_id, o.project_id, po.prefix, o.number, o.title, o.status, o.status_category, `).filter(f).add(` AS shown
+	st := &postgres.Statement{}
+	tenant := st.Arg(c.Tenant)
+	st.Add(`
+SELECT d.id, d.created_at, o.id AS task_id, o.project_id, po.prefix, o.number, o.title, o.status, o.status_category, `).Filter(f).Add(` AS shown
 FROM projects.dependencies d
 JOIN projects.tasks o ON o.tenant_id = `, tenant, ` AND o.id = d.`, otherColumn, `
 JOIN projects.projects po ON po.tenant_id = `, tenant, ` AND po.id = o.project_id
-WHERE d.tenant_id = `, tenant, ` AND d.`, taskColumn, ` = `, st.arg(task.ID))
+WHERE d.tenant_id = `, tenant, ` AND d.`, taskColumn, ` = `, st.Arg(task.ID))
 	if after != "" {
-		st.add(` AND d.id > `, st.arg(after))
+		st.Add(` AND d.id > `, st.Arg(after))
 	}
-	st.add(` ORDER BY d.id LIMIT `, strconv.Itoa(limit))
-	return postgres.Collect[dependencyRow](ctx, c.DB, st.sql(), st.args...)
+	st.Add(` ORDER BY d.id LIMIT `, strconv.Itoa(limit))
+	return postgres.Collect[dependencyRow](ctx, c.DB, st.SQL(), st.Args()...)
 }
 
 const taskIDByKeySQL = `

@@ -97,16 +97,16 @@ func findSimilarTasks(ctx context.Context, c *executor.Call, title string, proje
 	if err != nil || f.None() {
 		return nil, err
 	}
-	st := &statement{}
-	tenant, of := st.arg(c.Tenant), st.arg(project.ID)
-	st.add(`
+	st := &postgres.Statement{}
+	tenant, of := st.Arg(c.Tenant), st.Arg(project.ID)
+	st.Add(`
 SELECT t.id, t.number, t.title
 FROM projects.projects p
 JOIN projects.tasks t ON t.tenant_id = `, tenant, ` AND t.project_id = p.id
 WHERE p.tenant_id = `, tenant, ` AND p.id = `, of, ` AND t.status_category NOT IN ('DONE', 'CANCELLED')
-  AND t.id IN (SELECT hit FROM projects.search_tasks(`, tenant, `, `, of, `, `, st.arg(query), `::text::tsquery) hit) AND `).filter(f).add(`
-ORDER BY (t.title = `, st.arg(title), `::text) DESC, t.number DESC LIMIT `, strconv.Itoa(maxComparedTitles))
-	rows, err := postgres.Collect[similarRow](ctx, c.DB, st.sql(), st.args...)
+  AND t.id IN (SELECT hit FROM projects.search_tasks(`, tenant, `, `, of, `, `, st.Arg(query), `::text::tsquery) hit) AND `).Filter(f).Add(`
+ORDER BY (t.title = `, st.Arg(title), `::text) DESC, t.number DESC LIMIT `, strconv.Itoa(maxComparedTitles))
+	rows, err := postgres.Collect[similarRow](ctx, c.DB, st.SQL(), st.Args()...)
 	if err != nil {
 		return nil, err
 	}

@@ -65,18 +65,18 @@ func (s *Service) listEpicChildren(ctx context.Context, c *executor.Call, in *co
 	if err != nil {
 		return nil, err
 	}
-	st := &statement{}
-	tenant := st.arg(c.Tenant)
-	st.add(epicChildrenSelect, `coalesce(`).filter(f).add(`, FALSE) AS shown
+	st := &postgres.Statement{}
+	tenant := st.Arg(c.Tenant)
+	st.Add(epicChildrenSelect, `coalesce(`).Filter(f).Add(`, FALSE) AS shown
 FROM (SELECT * FROM projects.tasks t
-      WHERE t.tenant_id = `, tenant, ` AND t.epic_id = `, st.arg(epic.ID))
+      WHERE t.tenant_id = `, tenant, ` AND t.epic_id = `, st.Arg(epic.ID))
 	if from.project != "" {
-		st.add(` AND (t.project_id, t.number) > (`, st.arg(from.project), `::uuid, `, st.arg(from.number), `::bigint)`)
+		st.Add(` AND (t.project_id, t.number) > (`, st.Arg(from.project), `::uuid, `, st.Arg(from.number), `::bigint)`)
 	}
-	st.add(` ORDER BY t.project_id, t.number LIMIT `, st.arg(in.Limit+1), ` OFFSET `, st.arg(from.skip), `) t
+	st.Add(` ORDER BY t.project_id, t.number LIMIT `, st.Arg(in.Limit+1), ` OFFSET `, st.Arg(from.skip), `) t
 JOIN projects.projects p ON p.tenant_id = `, tenant, ` AND p.id = t.project_id
 ORDER BY t.project_id, t.number`)
-	rows, err := postgres.Collect[epicChildRow](ctx, c.DB, st.sql(), st.args...)
+	rows, err := postgres.Collect[epicChildRow](ctx, c.DB, st.SQL(), st.Args()...)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (r *epicChildRow) toEpicChild(tenant, epicProject op.UUID) contract.EpicChi
 	return contract.EpicChild{
 		ID: r.ID, Key: taskKey(r.Prefix, r.Number), Title: r.Title, IsCrossProject: r.ProjectID != epicProject, ProjectID: r.ProjectID,
 		Status: r.Status, StatusCategory: r.StatusCategory, IssueType: r.IssueType, Priority: r.Priority, Progress: &r.Progress,
-		Assignee: value(r.AssigneeID), DueDate: value(r.DueDate),
+		Assignee: postgres.ValueOrZero(r.AssigneeID), DueDate: postgres.ValueOrZero(r.DueDate),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/executor"
 	"parapet/internal/op"
+	"parapet/internal/postgres"
 )
 
 func (s *Service) exportOperations() []op.Bound {
@@ -170,7 +171,7 @@ func (l *exportLinks) forTask(r *exportRow) []contract.ImportDependency {
 		}
 	}
 	addCurrent(contract.LinkBlocks, l.dependsOn[r.ID]...)
-	addCurrent(contract.LinkParentChild, value(r.EpicID), value(r.ParentTaskID))
+	addCurrent(contract.LinkParentChild, postgres.ValueOrZero(r.EpicID), postgres.ValueOrZero(r.ParentTaskID))
 	var links []contract.ImportDependency
 	if r.SourceID != nil {
 		for _, s := range l.linksByItemID[*r.SourceID] {

@@ -43,12 +43,12 @@ WHERE p.tenant_id = `
 
 // loadExportPage reads up to limit tasks with a number greater than after.
 func loadExportPage(ctx context.Context, c *executor.Call, project op.UUID, f authz.Filter, after int64, limit int) ([]exportRow, error) {
-	st := &statement{}
-	tenant, of := st.arg(c.Tenant), st.arg(project)
-	st.add(exportSelect, tenant, ` AND p.id = `, of, ` AND t.tenant_id = `, tenant, ` AND t.project_id = `, of,
-		` AND t.number > `, st.arg(after), ` AND `).filter(f)
-	st.add(` ORDER BY t.number LIMIT `, strconv.Itoa(limit))
-	return postgres.Collect[exportRow](ctx, c.DB, st.sql(), st.args...)
+	st := &postgres.Statement{}
+	tenant, of := st.Arg(c.Tenant), st.Arg(project)
+	st.Add(exportSelect, tenant, ` AND p.id = `, of, ` AND t.tenant_id = `, tenant, ` AND t.project_id = `, of,
+		` AND t.number > `, st.Arg(after), ` AND `).Filter(f)
+	st.Add(` ORDER BY t.number LIMIT `, strconv.Itoa(limit))
+	return postgres.Collect[exportRow](ctx, c.DB, st.SQL(), st.Args()...)
 }
 
 // sourceLink is a link of an imported item. Applied reports whether it was stored as a
@@ -109,19 +109,19 @@ func loadExportLinks(ctx context.Context, c *executor.Call, project op.UUID, row
 	if err != nil {
 		return nil, err
 	}
-	st := &statement{}
-	tenant, of := st.arg(c.Tenant), st.arg(project)
-	st.add(`
+	st := &postgres.Statement{}
+	tenant, of := st.Arg(c.Tenant), st.Arg(project)
+	st.Add(`
 SELECT o.id, coalesce(i.source_id, o.id::text) AS name
 FROM projects.tasks o
 JOIN projects.projects po ON po.tenant_id = `, tenant, ` AND po.id = o.project_id
 LEFT JOIN projects.import_items i ON i.tenant_id = `, tenant, ` AND i.project_id = `, of, ` AND i.task_id = o.id
-WHERE o.tenant_id = `, tenant, ` AND o.project_id = `, of, ` AND o.id = ANY(`, st.arg(linked), `::uuid[]) AND `).filter(f)
+WHERE o.tenant_id = `, tenant, ` AND o.project_id = `, of, ` AND o.id = ANY(`, st.Arg(linked), `::uuid[]) AND `).Filter(f)
 	type taskName struct {
 		ID   op.UUID
 		Name string
 	}
-	names, err := postgres.Collect[taskName](ctx, c.DB, st.sql(), st.args...)
+	names, err := postgres.Collect[taskName](ctx, c.DB, st.SQL(), st.Args()...)
 	for _, n := range names {
 		l.itemIDs[n.ID] = n.Name
 	}

@@ -9,6 +9,7 @@ import (
 
 	"parapet/internal/agentcmd"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/postgres"
 )
 
 // FuzzRepoPath checks that normalizing a repository path twice gives the same result. The
@@ -117,11 +118,11 @@ func FuzzOutcome(f *testing.F) {
 		if err := json.Unmarshal(r.Outcome, &object); err != nil || object == nil {
 			t.Fatalf("accepted output %q: got %v, want a JSON object as outcome", output, err)
 		}
-		if s := value(r.Summary); !utf8.ValidString(s) || utf8.RuneCountInString(s) > maxRunSummary {
+		if s := postgres.ValueOrZero(r.Summary); !utf8.ValidString(s) || utf8.RuneCountInString(s) > maxRunSummary {
 			t.Fatalf("output %q: got the summary %q, want valid UTF-8 of at most %d characters", output, s, maxRunSummary)
 		}
 		if failed := r.Status == contract.RunFailed; !failed && r.Status != contract.RunSucceeded || failed != (r.Error != nil) {
-			t.Fatalf("output %q: got status %q and error %q, want SUCCEEDED, or FAILED with an error", output, r.Status, value(r.Error))
+			t.Fatalf("output %q: got status %q and error %q, want SUCCEEDED, or FAILED with an error", output, r.Status, postgres.ValueOrZero(r.Error))
 		}
 	})
 }

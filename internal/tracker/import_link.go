@@ -75,7 +75,7 @@ func deleteRemovedLinks(ctx context.Context, c *executor.Call, project op.UUID, 
 		case !d.Applied || child == nil || other == "":
 		case d.Type == contract.LinkBlocks:
 			dependencies = append(dependencies, dependencyLink{TaskID: child.ID, DependsOnID: other})
-		case value(child.EpicID) == other || value(child.ParentTaskID) == other:
+		case postgres.ValueOrZero(child.EpicID) == other || postgres.ValueOrZero(child.ParentTaskID) == other:
 			ids = append(ids, child.ID)
 		}
 	}

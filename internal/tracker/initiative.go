@@ -10,6 +10,7 @@ import (
 	"parapet/internal/executor"
 	"parapet/internal/fault"
 	"parapet/internal/op"
+	"parapet/internal/postgres"
 	"parapet/internal/uid"
 )
 
@@ -46,8 +47,8 @@ func loadReturnedInitiative(ctx context.Context, c *executor.Call, out *contract
 func (s *Service) createInitiative(ctx context.Context, c *executor.Call, in *contract.CreateInitiativeIn, organisation op.UUID) (*contract.Initiative, error) {
 	row := initiativeRow{
 		ID: uid.New(), Name: strings.TrimSpace(in.Name), Description: in.Description, Status: contract.InitiativeActive,
-		StartDate: in.StartDate, EndDate: optional(in.EndDate), Classification: in.Classification,
-		OrganisationID: optional(organisation), CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
+		StartDate: in.StartDate, EndDate: postgres.NullIfZero(in.EndDate), Classification: in.Classification,
+		OrganisationID: postgres.NullIfZero(organisation), CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
 	}
 	if err := row.validate(); err != nil {
 		return nil, err

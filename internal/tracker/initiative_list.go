@@ -23,31 +23,31 @@ func (s *Service) listInitiatives(ctx context.Context, c *executor.Call, in *con
 	if f.None() {
 		return page, nil
 	}
-	st := &statement{}
-	st.add(initiativeSelect, `, i.sort_name
+	st := &postgres.Statement{}
+	st.Add(initiativeSelect, `, i.sort_name
 FROM projects.initiatives i
-WHERE i.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
+WHERE i.tenant_id = `, st.Arg(c.Tenant), ` AND `).Filter(f)
 	if in.Status != "" {
-		st.add(` AND i.status = `, st.arg(in.Status))
+		st.Add(` AND i.status = `, st.Arg(in.Status))
 	}
 	if in.Search != "" {
-		part := st.arg(containsPattern(in.Search))
-		st.add(` AND (i.name ILIKE `, part, ` OR i.description ILIKE `, part, `)`)
+		part := st.Arg(containsPattern(in.Search))
+		st.Add(` AND (i.name ILIKE `, part, ` OR i.description ILIKE `, part, `)`)
 	}
 	if after != nil {
 		id, err := op.ParseUUID(after[1])
 		if err != nil {
 			return nil, op.WrongCursor()
 		}
-		st.add(` AND (i.sort_name, i.id) > (`, st.arg(after[0]), `::text COLLATE "C", `, st.arg(id), `::uuid)`)
+		st.Add(` AND (i.sort_name, i.id) > (`, st.Arg(after[0]), `::text COLLATE "C", `, st.Arg(id), `::uuid)`)
 	}
-	st.add(` ORDER BY i.sort_name, i.id LIMIT `, st.arg(in.Limit+1))
+	st.Add(` ORDER BY i.sort_name, i.id LIMIT `, st.Arg(in.Limit+1))
 
 	type row struct {
 		initiativeRow
 		SortName string
 	}
-	rows, err := postgres.Collect[row](ctx, c.DB, st.sql(), st.args...)
+	rows, err := postgres.Collect[row](ctx, c.DB, st.SQL(), st.Args()...)
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +69,11 @@ func (s *Service) findInitiative(ctx context.Context, c *executor.Call, in *cont
 	if err != nil {
 		return nil, err
 	}
-	st := &statement{}
-	st.add(initiativeSelect, `
+	st := &postgres.Statement{}
+	st.Add(initiativeSelect, `
 FROM projects.initiatives i
-WHERE i.tenant_id = `, st.arg(c.Tenant), ` AND i.id = `, st.arg(id), `::uuid AND `).filter(f)
-	row, err := postgres.One[initiativeRow](ctx, c.DB, st.sql(), st.args...)
+WHERE i.tenant_id = `, st.Arg(c.Tenant), ` AND i.id = `, st.Arg(id), `::uuid AND `).Filter(f)
+	row, err := postgres.One[initiativeRow](ctx, c.DB, st.SQL(), st.Args()...)
 	if postgres.IsNoRows(err) {
 		err = fault.NotFound("initiative")
 	}
@@ -93,12 +93,12 @@ func (r *initiativeRow) loadDetail(ctx context.Context, c *executor.Call) (*cont
 	if err != nil || f.None() {
 		return detail, err
 	}
-	st := &statement{}
-	st.add(projectSummarySelect, `
+	st := &postgres.Statement{}
+	st.Add(projectSummarySelect, `
 FROM projects.projects p
-WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND p.initiative_id = `, st.arg(r.ID), `::uuid AND `).filter(f)
-	st.add(` ORDER BY p.sort_name, p.id LIMIT `, st.arg(maxDetailProjects+1))
-	rows, err := postgres.Collect[projectSummaryRow](ctx, c.DB, st.sql(), st.args...)
+WHERE p.tenant_id = `, st.Arg(c.Tenant), ` AND p.initiative_id = `, st.Arg(r.ID), `::uuid AND `).Filter(f)
+	st.Add(` ORDER BY p.sort_name, p.id LIMIT `, st.Arg(maxDetailProjects+1))
+	rows, err := postgres.Collect[projectSummaryRow](ctx, c.DB, st.SQL(), st.Args()...)
 	if err != nil {
 		return nil, err
 	}

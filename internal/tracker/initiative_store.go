@@ -80,8 +80,8 @@ func (r *initiativeRow) resource(tenant op.UUID) authz.Resource {
 
 func (r *initiativeRow) toInitiative() *contract.Initiative {
 	return &contract.Initiative{
-		ID: r.ID, Name: r.Name, Description: r.Description, Status: r.Status, StartDate: r.StartDate, EndDate: value(r.EndDate),
-		Classification: r.Classification, OrganisationID: value(r.OrganisationID), Progress: r.Progress,
+		ID: r.ID, Name: r.Name, Description: r.Description, Status: r.Status, StartDate: r.StartDate, EndDate: postgres.ValueOrZero(r.EndDate),
+		Classification: r.Classification, OrganisationID: postgres.ValueOrZero(r.OrganisationID), Progress: r.Progress,
 		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }

@@ -72,7 +72,7 @@ func createIssue(ctx context.Context, c *executor.Call, in *contract.CreateIssue
 	row := issueRow{
 		issueSummaryRow: issueSummaryRow{
 			ID: uid.New(), ProjectID: project.ID, Prefix: project.toProject().IssuePrefix, Title: strings.TrimSpace(in.Title),
-			Severity: in.Severity, Status: contract.IssueOpen, DueDate: optional(in.DueDate),
+			Severity: in.Severity, Status: contract.IssueOpen, DueDate: postgres.NullIfZero(in.DueDate),
 			CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
 		},
 		Description: in.Description, OrganisationID: project.OrganisationID, Classification: project.Classification,
@@ -167,7 +167,7 @@ func (s *Service) applyIssueAssignment(ctx context.Context, c *executor.Call, in
 		return nil
 	}
 	user := in.Assignee.Value
-	if user == value(r.AssigneeID) {
+	if user == postgres.ValueOrZero(r.AssigneeID) {
 		return nil
 	}
 	r.AssigneeID = &user
@@ -210,11 +210,11 @@ func (r *issueRow) auditChanges(old *issueRow) map[string]any {
 	for _, f := range []struct{ name, from, to string }{
 		{"severity", old.Severity, r.Severity},
 		{"status", old.Status, r.Status},
-		{"resolution", value(old.Resolution), value(r.Resolution)},
+		{"resolution", postgres.ValueOrZero(old.Resolution), postgres.ValueOrZero(r.Resolution)},
 		{"assignee", idText(old.AssigneeID), idText(r.AssigneeID)},
 	} {
 		if f.from != f.to {
-			changes[f.name] = map[string]*string{"from": optional(f.from), "to": optional(f.to)}
+			changes[f.name] = map[string]*string{"from": postgres.NullIfZero(f.from), "to": postgres.NullIfZero(f.to)}
 		}
 	}
 	return changes

@@ -133,9 +133,9 @@ func (r *issueSummaryRow) key() string { return taskKey(r.Prefix, r.Number) }
 func (r *issueSummaryRow) toSummary(now time.Time) contract.IssueSummary {
 	s := contract.IssueSummary{
 		ID: r.ID, Key: r.key(), ProjectID: r.ProjectID, Title: r.Title, Severity: r.Severity, Status: r.Status,
-		Resolution: value(r.Resolution), Assignee: value(r.AssigneeID), DueDate: value(r.DueDate),
+		Resolution: postgres.ValueOrZero(r.Resolution), Assignee: postgres.ValueOrZero(r.AssigneeID), DueDate: postgres.ValueOrZero(r.DueDate),
 		FirstResponseDueAt: r.FirstResponseDueAt, FirstRespondedAt: r.FirstRespondedAt,
-		ResolutionDueAt: r.ResolutionDueAt, ResolvedAt: r.ResolvedAt, PromotedTaskID: value(r.PromotedTaskID),
+		ResolutionDueAt: r.ResolutionDueAt, ResolvedAt: r.ResolvedAt, PromotedTaskID: postgres.ValueOrZero(r.PromotedTaskID),
 		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 	resolvedAt := now

@@ -179,7 +179,7 @@ const expiredLeaseBatchSize = 100
 // whole tenant if project is empty, and returns their number. It skips tasks that
 // another transaction has locked.
 func returnExpiredLeases(ctx context.Context, c *executor.Call, project op.UUID) (int, error) {
-	args := postgres.Args{"tenant": c.Tenant, "project": optional(project), "now": c.Now, "most": expiredLeaseBatchSize}
+	args := postgres.Args{"tenant": c.Tenant, "project": postgres.NullIfZero(project), "now": c.Now, "most": expiredLeaseBatchSize}
 	ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, expiredLeaseTasksSQL, args)
 	if err != nil || len(ids) == 0 {
 		return 0, err
@@ -205,7 +205,7 @@ func returnExpiredLeases(ctx context.Context, c *executor.Call, project op.UUID)
 // the whole tenant if project is empty, before the ready set is listed. It uses a separate transaction, because the list runs in a
 // read-only one.
 func (s *Service) returnExpiredLeasesBeforeRead(ctx context.Context, c *executor.Call, project op.UUID) error {
-	hasExpired, err := queryExists(ctx, c, hasExpiredLeaseSQL, postgres.Args{"tenant": c.Tenant, "project": optional(project), "now": c.Now})
+	hasExpired, err := queryExists(ctx, c, hasExpiredLeaseSQL, postgres.Args{"tenant": c.Tenant, "project": postgres.NullIfZero(project), "now": c.Now})
 	if err != nil || !hasExpired {
 		return err
 	}

@@ -40,16 +40,16 @@ func findNextReady(ctx context.Context, c *executor.Call, project, user op.UUID)
 		return "", err
 	}
 	for _, wait := range []string{` SKIP LOCKED`, ``} {
-		st := &statement{}
-		tenant, projectArg := st.arg(c.Tenant), st.arg(project)
-		st.add(`
+		st := &postgres.Statement{}
+		tenant, projectArg := st.Arg(c.Tenant), st.Arg(project)
+		st.Add(`
 SELECT t.id FROM projects.tasks t, projects.projects p
-WHERE p.tenant_id = `, tenant, ` AND p.id = `, projectArg, ` AND t.tenant_id = `, tenant, ` AND t.project_id = `, projectArg, ` AND `).filter(f)
-		addReadyFilter(st, tenant, st.arg(user))
+WHERE p.tenant_id = `, tenant, ` AND p.id = `, projectArg, ` AND t.tenant_id = `, tenant, ` AND t.project_id = `, projectArg, ` AND `).Filter(f)
+		addReadyFilter(st, tenant, st.Arg(user))
 		// FOR NO KEY UPDATE does not conflict with the key share lock that inserting a
 		// comment on the task takes.
-		st.add(` ORDER BY `, urgencyColumns, ` LIMIT 1 FOR NO KEY UPDATE OF t`, wait)
-		ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, st.sql(), st.args...)
+		st.Add(` ORDER BY `, urgencyColumns, ` LIMIT 1 FOR NO KEY UPDATE OF t`, wait)
+		ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, st.SQL(), st.Args()...)
 		if err != nil {
 			return "", err
 		}

@@ -12,6 +12,7 @@ import (
 	"parapet/internal/executor"
 	"parapet/internal/fault"
 	"parapet/internal/op"
+	"parapet/internal/postgres"
 	"parapet/internal/uid"
 )
 
@@ -56,8 +57,8 @@ func (s *Service) createProject(ctx context.Context, c *executor.Call, in *contr
 	row := projectRow{
 		projectSummaryRow: projectSummaryRow{
 			ID: uid.New(), Name: strings.TrimSpace(in.Name), Status: contract.ProjectActive, Classification: in.Classification,
-			Prefix: strings.ToUpper(in.Prefix), StartDate: in.StartDate, EndDate: optional(in.EndDate),
-			OrganisationID: optional(organisation), OwnerID: &owner, InitiativeID: optional(in.InitiativeID),
+			Prefix: strings.ToUpper(in.Prefix), StartDate: in.StartDate, EndDate: postgres.NullIfZero(in.EndDate),
+			OrganisationID: postgres.NullIfZero(organisation), OwnerID: &owner, InitiativeID: postgres.NullIfZero(in.InitiativeID),
 			CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
 		},
 		Description: in.Description, IssuePrefix: customIssuePrefix(in.IssuePrefix), StoryPoints: in.StoryPointScale,
@@ -300,7 +301,7 @@ func customIssuePrefix(given string) *string {
 	if given == contract.DefaultIssuePrefix {
 		return nil
 	}
-	return optional(given)
+	return postgres.NullIfZero(given)
 }
 
 func (s *Service) checkOrganisation(ctx context.Context, c *executor.Call, organisation op.UUID) error {

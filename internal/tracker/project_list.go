@@ -24,12 +24,12 @@ func (s *Service) listProjects(ctx context.Context, c *executor.Call, in *contra
 	if f.None() {
 		return page, nil
 	}
-	st := &statement{}
-	st.add(projectSummarySelect, `, p.sort_name
+	st := &postgres.Statement{}
+	st.Add(projectSummarySelect, `, p.sort_name
 FROM projects.projects p
-WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
+WHERE p.tenant_id = `, st.Arg(c.Tenant), ` AND `).Filter(f)
 	if in.Status != "" {
-		st.add(` AND p.status = `, st.arg(in.Status))
+		st.Add(` AND p.status = `, st.Arg(in.Status))
 	}
 	if in.InitiativeID != "" {
 		// An initiative that the caller may not read lists no projects, like one that does
@@ -38,26 +38,26 @@ WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
 		if err != nil || len(visible) == 0 {
 			return page, err
 		}
-		st.add(` AND p.initiative_id = `, st.arg(in.InitiativeID), `::uuid`)
+		st.Add(` AND p.initiative_id = `, st.Arg(in.InitiativeID), `::uuid`)
 	}
 	if in.Search != "" {
-		part := st.arg(containsPattern(in.Search))
-		st.add(` AND (p.name ILIKE `, part, ` OR p.prefix ILIKE `, part, ` OR p.description ILIKE `, part, `)`)
+		part := st.Arg(containsPattern(in.Search))
+		st.Add(` AND (p.name ILIKE `, part, ` OR p.prefix ILIKE `, part, ` OR p.description ILIKE `, part, `)`)
 	}
 	if after != nil {
 		id, err := op.ParseUUID(after[1])
 		if err != nil {
 			return nil, op.WrongCursor()
 		}
-		st.add(` AND (p.sort_name, p.id) > (`, st.arg(after[0]), `::text COLLATE "C", `, st.arg(id), `::uuid)`)
+		st.Add(` AND (p.sort_name, p.id) > (`, st.Arg(after[0]), `::text COLLATE "C", `, st.Arg(id), `::uuid)`)
 	}
-	st.add(` ORDER BY p.sort_name, p.id LIMIT `, st.arg(in.Limit+1))
+	st.Add(` ORDER BY p.sort_name, p.id LIMIT `, st.Arg(in.Limit+1))
 
 	type row struct {
 		projectSummaryRow
 		SortName string
 	}
-	rows, err := postgres.Collect[row](ctx, c.DB, st.sql(), st.args...)
+	rows, err := postgres.Collect[row](ctx, c.DB, st.SQL(), st.Args()...)
 	if err != nil {
 		return nil, err
 	}
@@ -89,11 +89,11 @@ func (s *Service) findProject(ctx context.Context, c *executor.Call, in *contrac
 	if err != nil {
 		return nil, err
 	}
-	st := &statement{}
-	st.add(projectSelect, `
+	st := &postgres.Statement{}
+	st.Add(projectSelect, `
 FROM projects.projects p
-WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND p.id = `, st.arg(id), `::uuid AND `).filter(f)
-	row, err := postgres.One[projectRow](ctx, c.DB, st.sql(), st.args...)
+WHERE p.tenant_id = `, st.Arg(c.Tenant), ` AND p.id = `, st.Arg(id), `::uuid AND `).Filter(f)
+	row, err := postgres.One[projectRow](ctx, c.DB, st.SQL(), st.Args()...)
 	if postgres.IsNoRows(err) {
 		err = fault.NotFound("project")
 	}

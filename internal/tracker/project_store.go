@@ -119,8 +119,8 @@ func (r *projectRow) statuses() []contract.Status {
 func (r *projectSummaryRow) toSummary() contract.ProjectSummary {
 	return contract.ProjectSummary{
 		ID: r.ID, Name: r.Name, Prefix: r.Prefix, Status: r.Status, Classification: r.Classification,
-		StartDate: r.StartDate, EndDate: value(r.EndDate), OrganisationID: value(r.OrganisationID),
-		InitiativeID: value(r.InitiativeID), OwnerID: value(r.OwnerID), CreatedBy: r.CreatedBy,
+		StartDate: r.StartDate, EndDate: postgres.ValueOrZero(r.EndDate), OrganisationID: postgres.ValueOrZero(r.OrganisationID),
+		InitiativeID: postgres.ValueOrZero(r.InitiativeID), OwnerID: postgres.ValueOrZero(r.OwnerID), CreatedBy: r.CreatedBy,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }
@@ -206,22 +206,4 @@ ORDER BY t.id FOR UPDATE`
 const deleteProjectSQL = `DELETE FROM projects.projects p WHERE p.tenant_id = @tenant AND p.id = @project`
 
 // idText returns an optional id as a string; "" for nil.
-func idText(id *op.UUID) string { return string(value(id)) }
-
-// value returns *p, or the zero value for nil.
-func value[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
-}
-
-// optional returns a pointer to v, or nil for the zero value, which is stored as NULL.
-func optional[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return &v
-}
+func idText(id *op.UUID) string { return string(postgres.ValueOrZero(id)) }

@@ -8,6 +8,7 @@ import (
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/executor"
 	"parapet/internal/op"
+	"parapet/internal/postgres"
 )
 
 // opaqueID returns a UUID that replaces an id the caller may not see. It is a hash of
@@ -44,7 +45,7 @@ func (r *projectRow) toProjectForCaller(ctx context.Context, c *executor.Call) (
 // redacted, because everybody who may read the project receives the event.
 func (r *projectRow) toProjectForEvent(tenant op.UUID) *contract.Project {
 	p := r.toProject()
-	p.InitiativeID = value(optionalOpaqueID(tenant, r.InitiativeID))
+	p.InitiativeID = postgres.ValueOrZero(optionalOpaqueID(tenant, r.InitiativeID))
 	return p
 }
 
@@ -52,7 +53,7 @@ func (r *projectRow) toProjectForEvent(tenant op.UUID) *contract.Project {
 // initiative and an epic in another project are always redacted.
 func (r *taskRow) toTaskForEvent(tenant op.UUID) *contract.Task {
 	t := r.toTask()
-	t.InitiativeID = value(optionalOpaqueID(tenant, r.InitiativeID))
+	t.InitiativeID = postgres.ValueOrZero(optionalOpaqueID(tenant, r.InitiativeID))
 	if r.EpicProjectID != nil {
 		redactEpic(tenant, t)
 	}

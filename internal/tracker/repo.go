@@ -95,14 +95,14 @@ func recordRepoChange(ctx context.Context, c *executor.Call, project op.UUID, ch
 // findProjectByRepo returns the project whose bound path is the longest prefix of the
 // path, among the projects that match the filter. It returns nil if there is none.
 func findProjectByRepo(ctx context.Context, c *executor.Call, path string, f authz.Filter) (*contract.Project, error) {
-	st := &statement{}
-	tenant := st.arg(c.Tenant)
-	st.add(projectSelect, `
+	st := &postgres.Statement{}
+	tenant := st.Arg(c.Tenant)
+	st.Add(projectSelect, `
 FROM projects.repo_paths rp
 JOIN projects.projects p ON p.tenant_id = `, tenant, ` AND p.id = rp.project_id
-WHERE rp.tenant_id = `, tenant, ` AND rp.path = ANY(`, st.arg(repoPrefixes(path)), `::text[]) AND `).filter(f)
-	st.add(` ORDER BY length(rp.path) DESC LIMIT 1`)
-	rows, err := postgres.Collect[projectRow](ctx, c.DB, st.sql(), st.args...)
+WHERE rp.tenant_id = `, tenant, ` AND rp.path = ANY(`, st.Arg(repoPrefixes(path)), `::text[]) AND `).Filter(f)
+	st.Add(` ORDER BY length(rp.path) DESC LIMIT 1`)
+	rows, err := postgres.Collect[projectRow](ctx, c.DB, st.SQL(), st.Args()...)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"parapet/internal/op"
+	"parapet/internal/postgres"
 )
 
 // The search index stores terms. A term starts with its type (w for a word, t for a
@@ -161,27 +162,33 @@ func searchTokens(search string) []searchToken {
 	return tokens
 }
 
-// searchTasks adds the condition that the task t matches the search text, or has it as its
+// addTaskSearch adds the condition that the task t matches the search text, or has it as its
 // key. It searches a project, or the whole tenant if project is empty. A text without any
 // word, such as "%", is searched for in the titles.
-func (s *statement) searchTasks(tenantID op.UUID, tenant, project, search string) {
+func addTaskSearch(st *postgres.Statement, tenantID op.UUID, tenant, project, search string) {
 	query := newTerms(tenantID).query(search)
 	if query == "" {
-		s.add(` AND t.title ILIKE `, s.arg(containsPattern(search)))
+		st.Add(` AND t.title ILIKE `, st.Arg(containsPattern(search)))
 		return
 	}
 	if project == "" {
-		s.add(` AND t.id IN (SELECT hit FROM projects.search_tenant_tasks(`, tenant, `, `, s.arg(query), `::text::tsquery) hit`)
+		st.Add(` AND t.id IN (SELECT hit FROM projects.search_tenant_tasks(`, tenant, `, `, st.Arg(query), `::text::tsquery) hit`)
 	} else {
-		s.add(` AND t.id IN (SELECT hit FROM projects.search_tasks(`, tenant, `, `, project, `, `, s.arg(query), `::text::tsquery) hit`)
+		st.Add(` AND t.id IN (SELECT hit FROM projects.search_tasks(`, tenant, `, `, project, `, `, st.Arg(query), `::text::tsquery) hit`)
 	}
 	if ref, ok := parseTaskKey(search); ok {
-		s.add(` UNION ALL
+		st.Add(` UNION ALL
 SELECT k.id FROM projects.tasks k JOIN projects.projects kp ON kp.tenant_id = `, tenant, ` AND kp.id = k.project_id
-WHERE k.tenant_id = `, tenant, ` AND k.number = `, s.arg(ref.number), ` AND kp.prefix = `, s.arg(ref.prefix))
+WHERE k.tenant_id = `, tenant, ` AND k.number = `, st.Arg(ref.number), ` AND kp.prefix = `, st.Arg(ref.prefix))
 		if project != "" {
-			s.add(` AND k.project_id = `, project)
+			st.Add(` AND k.project_id = `, project)
 		}
 	}
-	s.add(`)`)
+	st.Add(`)`)
+}
+
+// containsPattern returns the ILIKE pattern for texts that contain part. Wildcards in
+// part are escaped.
+func containsPattern(part string) string {
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(part) + "%"
 }

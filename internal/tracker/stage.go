@@ -10,6 +10,7 @@ import (
 	"parapet/internal/executor"
 	"parapet/internal/fault"
 	"parapet/internal/op"
+	"parapet/internal/postgres"
 	"parapet/internal/uid"
 )
 
@@ -79,7 +80,7 @@ func createStage(ctx context.Context, c *executor.Call, in *contract.CreateStage
 	}
 	row := stageRow{
 		ID: uid.New(), ProjectID: p.project.ID, Position: in.Position, Name: strings.TrimSpace(in.Name), Description: in.Description,
-		Status: contract.StagePlanned, StartDate: optional(in.StartDate), EndDate: optional(in.EndDate),
+		Status: contract.StagePlanned, StartDate: postgres.NullIfZero(in.StartDate), EndDate: postgres.NullIfZero(in.EndDate),
 		CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
 	}
 	if row.Position == 0 {

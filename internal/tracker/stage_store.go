@@ -110,7 +110,7 @@ func (p *pipeline) toStages() []contract.Stage {
 func (p *pipeline) toStage(r *stageRow) *contract.Stage {
 	s := &contract.Stage{
 		ID: r.ID, ProjectID: r.ProjectID, Position: r.Position, Name: r.Name, Description: r.Description, Status: r.Status,
-		StartDate: value(r.StartDate), EndDate: value(r.EndDate), StartedAt: r.StartedAt, CompletedAt: r.CompletedAt,
+		StartDate: postgres.ValueOrZero(r.StartDate), EndDate: postgres.ValueOrZero(r.EndDate), StartedAt: r.StartedAt, CompletedAt: r.CompletedAt,
 		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 	if g := p.gateAfter(r.ID); g != nil {

@@ -65,8 +65,8 @@ func (s *Service) createTask(ctx context.Context, c *executor.Call, in *contract
 	}
 	row := taskRow{
 		ID: uid.New(), ProjectID: project.ID, Title: strings.TrimSpace(in.Title), Description: in.Description,
-		IssueType: in.IssueType, Priority: in.Priority, Progress: in.Progress, AssigneeID: optional(in.Assignee),
-		DueDate: optional(in.DueDate), EstimatePoints: in.EstimatePoints, Labels: labels, CreatedBy: c.Actor.UserID,
+		IssueType: in.IssueType, Priority: in.Priority, Progress: in.Progress, AssigneeID: postgres.NullIfZero(in.Assignee),
+		DueDate: postgres.NullIfZero(in.DueDate), EstimatePoints: in.EstimatePoints, Labels: labels, CreatedBy: c.Actor.UserID,
 	}
 	row.setStatus(c, status)
 	var assignee *authz.Candidate
@@ -91,7 +91,7 @@ func (s *Service) createTask(ctx context.Context, c *executor.Call, in *contract
 	if err := setParent(ctx, c, &row, in.ParentTaskID); err != nil {
 		return nil, err
 	}
-	if err := setInitiative(ctx, c, &row, optional(in.InitiativeID)); err != nil {
+	if err := setInitiative(ctx, c, &row, postgres.NullIfZero(in.InitiativeID)); err != nil {
 		return nil, err
 	}
 	if err := insertTaskRow(ctx, c, &row); err != nil {
@@ -160,18 +160,18 @@ func (s *Service) updateTask(ctx context.Context, c *executor.Call, in *contract
 			return nil, err
 		}
 	}
-	if in.EpicID.Set && in.EpicID.Or("") != value(old.EpicID) {
+	if in.EpicID.Set && in.EpicID.Or("") != postgres.ValueOrZero(old.EpicID) {
 		if err := setEpic(ctx, c, &row, in.EpicID.Or("")); err != nil {
 			return nil, err
 		}
 	}
-	if in.ParentTaskID.Set && in.ParentTaskID.Or("") != value(old.ParentTaskID) {
+	if in.ParentTaskID.Set && in.ParentTaskID.Or("") != postgres.ValueOrZero(old.ParentTaskID) {
 		if err := setParent(ctx, c, &row, in.ParentTaskID.Or("")); err != nil {
 			return nil, err
 		}
 	}
-	if in.InitiativeID.Set && in.InitiativeID.Or("") != value(old.InitiativeID) {
-		if err := setInitiative(ctx, c, &row, optional(in.InitiativeID.Or(""))); err != nil {
+	if in.InitiativeID.Set && in.InitiativeID.Or("") != postgres.ValueOrZero(old.InitiativeID) {
+		if err := setInitiative(ctx, c, &row, postgres.NullIfZero(in.InitiativeID.Or(""))); err != nil {
 			return nil, err
 		}
 	}
@@ -192,7 +192,7 @@ func (s *Service) updateTask(ctx context.Context, c *executor.Call, in *contract
 		return old.toTaskForCaller(ctx, c), nil
 	}
 	var assignee *authz.Candidate
-	if row.AssigneeID != nil && value(row.AssigneeID) != value(old.AssigneeID) {
+	if row.AssigneeID != nil && postgres.ValueOrZero(row.AssigneeID) != postgres.ValueOrZero(old.AssigneeID) {
 		var err error
 		if assignee, err = s.loadAssignable(ctx, c, "assignee", *row.AssigneeID, row.Classification); err != nil {
 			return nil, err
@@ -210,10 +210,10 @@ func (s *Service) updateTask(ctx context.Context, c *executor.Call, in *contract
 	if updated.Status != old.Status {
 		details["status"] = map[string]string{"from": old.Status, "to": updated.Status}
 	}
-	if value(updated.AssigneeID) != value(old.AssigneeID) {
+	if postgres.ValueOrZero(updated.AssigneeID) != postgres.ValueOrZero(old.AssigneeID) {
 		details["assignee"] = map[string]*op.UUID{"from": old.AssigneeID, "to": updated.AssigneeID}
 	}
-	if value(updated.InitiativeID) != value(old.InitiativeID) {
+	if postgres.ValueOrZero(updated.InitiativeID) != postgres.ValueOrZero(old.InitiativeID) {
 		details["initiative"] = map[string]*op.UUID{"from": optionalOpaqueID(c.Tenant, old.InitiativeID), "to": optionalOpaqueID(c.Tenant, updated.InitiativeID)}
 	}
 	recordTask(c, updated, "task.updated", contract.EventTaskUpdated, changed, details)

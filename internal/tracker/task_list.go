@@ -10,6 +10,7 @@ import (
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/executor"
 	"parapet/internal/op"
+	"parapet/internal/postgres"
 )
 
 // taskListSelect starts the list of a project's tasks. The tasks are a lateral subquery,
@@ -118,8 +119,8 @@ func explainEmptyPage(ctx context.Context, c *executor.Call, project op.UUID, wa
 
 // readTaskPage scans by position, not by column name, because it is the most frequent
 // query.
-func readTaskPage(ctx context.Context, c *executor.Call, st *statement, order *taskOrder, limit int, page *op.Page[contract.TaskSummary]) error {
-	rows, err := c.DB.Query(ctx, st.sql(), st.args...)
+func readTaskPage(ctx context.Context, c *executor.Call, st *postgres.Statement, order *taskOrder, limit int, page *op.Page[contract.TaskSummary]) error {
+	rows, err := c.DB.Query(ctx, st.SQL(), st.Args()...)
 	if err != nil {
 		return err
 	}

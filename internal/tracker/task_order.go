@@ -10,6 +10,7 @@ import (
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/executor"
 	"parapet/internal/op"
+	"parapet/internal/postgres"
 )
 
 // taskOrder is an order of tasks by several keys, ascending or descending in all of them.
@@ -78,17 +79,17 @@ func (o *taskOrder) columns() string {
 }
 
 // addAfter adds the condition that the task comes after the one with these cursor keys.
-func (o *taskOrder) addAfter(st *statement, keys []string) {
+func (o *taskOrder) addAfter(st *postgres.Statement, keys []string) {
 	columns, values := make([]string, len(keys)), make([]string, len(keys))
 	for i, k := range o.sortKeys {
 		// The argument is text, so that pgx sends it as it is in the cursor.
-		columns[i], values[i] = k.column, st.arg(keys[i])+`::text::`+k.typ
+		columns[i], values[i] = k.column, st.Arg(keys[i])+`::text::`+k.typ
 	}
 	comparison := `) > (`
 	if o.descending {
 		comparison = `) < (`
 	}
-	st.add(` AND (`, strings.Join(columns, ", "), comparison, strings.Join(values, ", "), `)`)
+	st.Add(` AND (`, strings.Join(columns, ", "), comparison, strings.Join(values, ", "), `)`)
 }
 
 // limitSQL returns the SQL after LIMIT.
@@ -230,8 +231,8 @@ func priorityRank(priority string) int {
 // dependency and no open decision request. OFFSET 0 prevents the planner from turning the
 // subqueries into joins, for which it would read the whole project before it returns the
 // first row. The subquery for the status of the other task has the same purpose.
-func addReadyFilter(st *statement, tenant, user string) {
-	st.add(` AND t.status_category = 'TODO' AND t.issue_type <> 'EPIC' AND (t.assignee_id IS NULL OR t.assignee_id = `, user, `)
+func addReadyFilter(st *postgres.Statement, tenant, user string) {
+	st.Add(` AND t.status_category = 'TODO' AND t.issue_type <> 'EPIC' AND (t.assignee_id IS NULL OR t.assignee_id = `, user, `)
   AND NOT EXISTS (SELECT 1 FROM projects.dependencies d
                   WHERE d.tenant_id = `, tenant, ` AND d.task_id = t.id
                     AND (SELECT b.status_category FROM projects.tasks b WHERE b.tenant_id = `, tenant, ` AND b.id = d.depends_on_id)

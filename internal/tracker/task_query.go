@@ -6,6 +6,7 @@ import (
 	"parapet/internal/executor"
 	"parapet/internal/fault"
 	"parapet/internal/op"
+	"parapet/internal/postgres"
 )
 
 // taskQuery selects tasks of one project, or of all projects if project is empty. Empty
@@ -42,23 +43,23 @@ func (q *taskQuery) validate() error {
 }
 
 // statement returns the statement for a page of the query in the given order.
-func (q *taskQuery) statement(c *executor.Call, f, epics authz.Filter, order *taskOrder, cursor []string) *statement {
-	st := &statement{}
+func (q *taskQuery) statement(c *executor.Call, f, epics authz.Filter, order *taskOrder, cursor []string) *postgres.Statement {
+	st := &postgres.Statement{}
 	if order.byCategory {
-		st.add(`
-SELECT page.* FROM unnest(`, st.arg(q.categories()), `::text[]) c(category), LATERAL (`)
+		st.Add(`
+SELECT page.* FROM unnest(`, st.Arg(q.categories()), `::text[]) c(category), LATERAL (`)
 	}
 	b := q.begin(st, c, epics, ``)
-	st.add(`
+	st.Add(`
 FROM projects.tasks t`)
 	b.addConditions(f)
 	if order.byCategory {
-		st.add(` AND t.status_category = c.category`)
+		st.Add(` AND t.status_category = c.category`)
 		b.addDueOrder()
 	}
 	if (q.ready || q.review || order.byCategory) && q.priority != "" {
 		// The index contains priority_rank, not priority.
-		st.add(` AND t.priority_rank = `, st.arg(priorityRank(q.priority)), `::smallint`)
+		st.Add(` AND t.priority_rank = `, st.Arg(priorityRank(q.priority)), `::smallint`)
 	}
 	if cursor != nil {
 		order.addAfter(st, cursor)
@@ -66,7 +67,7 @@ FROM projects.tasks t`)
 	b.addFilters(c)
 	b.end(order.columns(), order.limitSQL(q.limit+1))
 	if order.byCategory {
-		st.add(`) page`)
+		st.Add(`) page`)
 	}
 	return st
 }
@@ -87,17 +88,17 @@ func (q *taskQuery) categories() []string {
 // indexes contain. Without them, a scan in this order would not start or end at these dates.
 func (b *taskStatement) addDueOrder() {
 	if b.q.dueAfter != "" {
-		b.add(` AND t.due_order >= `, b.arg(string(b.q.dueAfter)), `::text::date`)
+		b.Add(` AND t.due_order >= `, b.Arg(string(b.q.dueAfter)), `::text::date`)
 	}
 	if b.q.dueBefore != "" {
-		b.add(` AND t.due_order <= `, b.arg(string(b.q.dueBefore)), `::text::date`)
+		b.Add(` AND t.due_order <= `, b.Arg(string(b.q.dueBefore)), `::text::date`)
 	}
 }
 
 // taskStatement builds the statement of a task query. tenant and project are the
 // placeholders of their values; project is empty for a query in all projects.
 type taskStatement struct {
-	*statement
+	*postgres.Statement
 	q               *taskQuery
 	epics           authz.Filter
 	tenant, project string
@@ -105,16 +106,16 @@ type taskStatement struct {
 
 // begin starts the statement with its columns: the prefix, taskListColumns, whether the
 // caller may see the epic, and the extra columns.
-func (q *taskQuery) begin(st *statement, c *executor.Call, epics authz.Filter, extra string) *taskStatement {
-	b := &taskStatement{statement: st, q: q, epics: epics, tenant: st.arg(c.Tenant)}
+func (q *taskQuery) begin(st *postgres.Statement, c *executor.Call, epics authz.Filter, extra string) *taskStatement {
+	b := &taskStatement{Statement: st, q: q, epics: epics, tenant: st.Arg(c.Tenant)}
 	if q.project != "" {
-		b.project = st.arg(q.project)
-		st.add(taskListSelect)
+		b.project = st.Arg(q.project)
+		st.Add(taskListSelect)
 	} else {
-		st.add(`
+		st.Add(`
 SELECT p.prefix, `, taskListColumns)
 	}
-	st.addEpicIsVisible(b.tenant, epics).add(extra)
+	addEpicIsVisible(st, b.tenant, epics).Add(extra)
 	return b
 }
 
@@ -122,17 +123,17 @@ SELECT p.prefix, `, taskListColumns)
 // WHERE clause with the tenant, the project and the policy filter.
 func (b *taskStatement) addConditions(f authz.Filter) {
 	if b.project == "" {
-		b.joinProject("t", b.tenant)
+		b.Add(projectJoin("t", b.tenant))
 	}
-	b.add(`
+	b.Add(`
 WHERE t.tenant_id = `, b.tenant)
 	if b.project != "" {
-		b.add(` AND t.project_id = `, b.project)
+		b.Add(` AND t.project_id = `, b.project)
 	} else {
 		// True for every task. The indexes for all projects have this condition.
-		b.add(` AND t.number > 0`)
+		b.Add(` AND t.number > 0`)
 	}
-	b.add(` AND `).filter(f)
+	b.Add(` AND `).Filter(f)
 }
 
 // addFilters adds the conditions of the query.
@@ -140,55 +141,55 @@ func (b *taskStatement) addFilters(c *executor.Call) {
 	q := b.q
 	switch {
 	case q.ready:
-		addReadyFilter(b.statement, b.tenant, b.arg(c.Actor.UserID))
+		addReadyFilter(b.Statement, b.tenant, b.Arg(c.Actor.UserID))
 	case q.review:
-		b.add(` AND t.status_category = 'REVIEW'`)
+		b.Add(` AND t.status_category = 'REVIEW'`)
 	}
 	if q.open {
-		b.add(` AND t.status_category IN ('TODO', 'IN_PROGRESS', 'REVIEW')`)
+		b.Add(` AND t.status_category IN ('TODO', 'IN_PROGRESS', 'REVIEW')`)
 	}
 	for _, e := range []struct{ column, value string }{
 		{"t.status =", q.status}, {"t.status_category =", q.category}, {"t.assignee_id =", string(q.assignee)}, {"t.created_by =", string(q.creator)},
 		{"t.issue_type =", q.issueType}, {"t.priority =", q.priority}, {"t.due_date >=", string(q.dueAfter)}, {"t.due_date <=", string(q.dueBefore)},
 	} {
 		if e.value != "" {
-			b.add(` AND `, e.column, ` `, b.arg(e.value))
+			b.Add(` AND `, e.column, ` `, b.Arg(e.value))
 		}
 	}
 	if q.unassigned {
-		b.add(` AND t.assignee_id IS NULL`)
+		b.Add(` AND t.assignee_id IS NULL`)
 	}
 	if q.notAssignee != "" {
-		b.add(` AND t.assignee_id IS DISTINCT FROM `, b.arg(q.notAssignee))
+		b.Add(` AND t.assignee_id IS DISTINCT FROM `, b.Arg(q.notAssignee))
 	}
 	if q.also != nil {
-		b.add(` AND `).filter(*q.also)
+		b.Add(` AND `).Filter(*q.also)
 	}
 	if q.label != "" {
-		b.add(` AND EXISTS (SELECT 1 FROM unnest(t.labels) l WHERE lower(l) = lower(`, b.arg(q.label), `::text))`)
+		b.Add(` AND EXISTS (SELECT 1 FROM unnest(t.labels) l WHERE lower(l) = lower(`, b.Arg(q.label), `::text))`)
 	}
 	if q.epic != "" {
 		// Listing the children of a hidden epic would reveal that it exists.
-		b.add(` AND t.epic_id = `, b.arg(q.epic), ` AND `).addEpicIsVisible(b.tenant, b.epics)
+		addEpicIsVisible(b.Add(` AND t.epic_id = `, b.Arg(q.epic), ` AND `), b.tenant, b.epics)
 	}
 	if q.search != "" {
-		b.searchTasks(c.Tenant, b.tenant, b.project, q.search)
+		addTaskSearch(b.Statement, c.Tenant, b.tenant, b.project, q.search)
 	}
 }
 
 // end adds the order and the limit.
 func (b *taskStatement) end(columns, limit string) {
-	b.add(` ORDER BY `, columns, ` LIMIT `, limit)
+	b.Add(` ORDER BY `, columns, ` LIMIT `, limit)
 	if b.project != "" {
-		b.add(`) page
+		b.Add(`) page
 WHERE p.tenant_id = `, b.tenant, ` AND p.id = `, b.project)
 	}
 }
 
 // addEpicIsVisible adds the condition that the caller may see the epic of the task t.
-func (s *statement) addEpicIsVisible(tenant string, epics authz.Filter) *statement {
-	return s.add(`(t.epic_project_id IS NULL OR EXISTS (SELECT 1 FROM projects.projects ep WHERE ep.tenant_id = `, tenant,
-		` AND ep.id = t.epic_project_id AND `).filter(epics).add(`))`)
+func addEpicIsVisible(st *postgres.Statement, tenant string, epics authz.Filter) *postgres.Statement {
+	return st.Add(`(t.epic_project_id IS NULL OR EXISTS (SELECT 1 FROM projects.projects ep WHERE ep.tenant_id = `, tenant,
+		` AND ep.id = t.epic_project_id AND `).Filter(epics).Add(`))`)
 }
 
 // order returns the order of the query: by urgency for the queues ready and review,

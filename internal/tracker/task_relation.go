@@ -61,7 +61,7 @@ func loadRelatedTask(ctx context.Context, c *executor.Call, field, noun string, 
 
 // setEpic sets the epic of the task; an empty id removes it from its epic.
 func setEpic(ctx context.Context, c *executor.Call, r *taskRow, epic op.UUID) error {
-	r.EpicID, r.EpicProjectID = optional(epic), nil
+	r.EpicID, r.EpicProjectID = postgres.NullIfZero(epic), nil
 	if epic == "" {
 		return nil
 	}
@@ -90,7 +90,7 @@ const hasChildrenSQL = `SELECT EXISTS (SELECT 1 FROM projects.tasks t WHERE t.te
 // setParent makes the task a sub-task of the parent; an empty id makes it a top-level
 // task. Sub-tasks cannot have sub-tasks.
 func setParent(ctx context.Context, c *executor.Call, r *taskRow, parent op.UUID) error {
-	r.ParentTaskID = optional(parent)
+	r.ParentTaskID = postgres.NullIfZero(parent)
 	if parent == "" {
 		return nil
 	}

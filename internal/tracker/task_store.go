@@ -195,9 +195,9 @@ func (r *taskRow) statuses() []contract.Status {
 func (r *taskRow) toSummary() contract.TaskSummary {
 	s := contract.TaskSummary{
 		ID: r.ID, Key: r.key(), ProjectID: r.ProjectID, Title: r.Title, Status: r.Status, StatusCategory: r.StatusCategory,
-		IssueType: r.IssueType, Priority: r.Priority, Progress: r.Progress, Assignee: value(r.AssigneeID),
-		DueDate: value(r.DueDate), EpicID: value(r.EpicID), ParentTaskID: value(r.ParentTaskID),
-		InitiativeID: value(r.InitiativeID), EstimatePoints: r.EstimatePoints, Labels: r.Labels,
+		IssueType: r.IssueType, Priority: r.Priority, Progress: r.Progress, Assignee: postgres.ValueOrZero(r.AssigneeID),
+		DueDate: postgres.ValueOrZero(r.DueDate), EpicID: postgres.ValueOrZero(r.EpicID), ParentTaskID: postgres.ValueOrZero(r.ParentTaskID),
+		InitiativeID: postgres.ValueOrZero(r.InitiativeID), EstimatePoints: r.EstimatePoints, Labels: r.Labels,
 		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, CompletedAt: r.CompletedAt,
 	}
 	if s.Labels == nil {
@@ -211,16 +211,16 @@ func (r *taskRow) toSummary() contract.TaskSummary {
 func (r *taskRow) toTask() *contract.Task {
 	t := &contract.Task{TaskSummary: r.toSummary(), Description: r.Description, BlockedBy: r.BlockedBy, Blocks: r.Blocks}
 	if r.LeaseHolder != nil {
-		t.Claim = &contract.Claim{Holder: *r.LeaseHolder, ExpiresAt: value(r.LeaseExpiresAt)}
+		t.Claim = &contract.Claim{Holder: *r.LeaseHolder, ExpiresAt: postgres.ValueOrZero(r.LeaseExpiresAt)}
 	}
 	if r.EpicID != nil {
 		t.Epic = &contract.EpicRef{
-			ID: *r.EpicID, Key: taskKey(value(r.EpicPrefix), value(r.EpicNumber)), Title: value(r.EpicTitle),
+			ID: *r.EpicID, Key: taskKey(postgres.ValueOrZero(r.EpicPrefix), postgres.ValueOrZero(r.EpicNumber)), Title: postgres.ValueOrZero(r.EpicTitle),
 			IsCrossProject: r.EpicProjectID != nil,
 		}
 	}
 	if r.IssueID != nil {
-		t.Issue = &contract.IssueRef{ID: *r.IssueID, Key: taskKey(value(r.IssuePrefix), value(r.IssueNumber))}
+		t.Issue = &contract.IssueRef{ID: *r.IssueID, Key: taskKey(postgres.ValueOrZero(r.IssuePrefix), postgres.ValueOrZero(r.IssueNumber))}
 	}
 	return t
 }
@@ -230,14 +230,14 @@ func (r *taskRow) toTask() *contract.Task {
 func (r *taskRow) toTaskForCaller(ctx context.Context, c *executor.Call) *contract.Task {
 	t := r.toTask()
 	if err := redactInitiatives(ctx, c, &t.InitiativeID); err != nil {
-		t.InitiativeID = value(optionalOpaqueID(c.Tenant, r.InitiativeID))
+		t.InitiativeID = postgres.ValueOrZero(optionalOpaqueID(c.Tenant, r.InitiativeID))
 	}
 	if r.EpicProjectID == nil {
 		return t
 	}
 	err := c.Decide(ctx, contract.PermTasksRead, authz.Resource{
 		Type: "task", Tenant: string(c.Tenant), Project: idText(r.EpicProject), Organisation: idText(r.EpicOrganisationID),
-		Classification: value(r.EpicClassification),
+		Classification: postgres.ValueOrZero(r.EpicClassification),
 	})
 	if err != nil {
 		redactEpic(c.Tenant, t)

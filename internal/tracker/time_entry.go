@@ -53,7 +53,7 @@ func (s *Service) createTimeEntry(ctx context.Context, c *executor.Call, in *con
 		}
 	}
 	row := timeEntryRow{
-		ID: uid.New(), ProjectID: parent.ProjectID, TaskID: optional(in.TaskID), IssueID: optional(in.IssueID), UserID: in.UserID,
+		ID: uid.New(), ProjectID: parent.ProjectID, TaskID: postgres.NullIfZero(in.TaskID), IssueID: postgres.NullIfZero(in.IssueID), UserID: in.UserID,
 		SpentOn: in.Date, Minutes: in.Minutes, Note: in.Note, Billable: in.Billable, CreatedBy: c.Actor.UserID,
 		CreatedAt: c.Now, UpdatedAt: c.Now, OrganisationID: parent.OrganisationID, Classification: parent.Classification,
 	}

@@ -46,15 +46,15 @@ func (s *Service) listTimeEntries(ctx context.Context, c *executor.Call, in *con
 }
 
 func readTimeEntries(ctx context.Context, c *executor.Call, in *contract.ListTimeEntriesIn, f authz.Filter, cursor []string, page *contract.TimeEntryPage) error {
-	st := &statement{}
-	st.add(timeEntrySelect)
+	st := &postgres.Statement{}
+	st.Add(timeEntrySelect)
 	if cursor == nil {
 		// The uncorrelated subquery computes the sum once, not for each row.
-		st.add(`, (SELECT coalesce(sum(e.minutes), 0)`)
+		st.Add(`, (SELECT coalesce(sum(e.minutes), 0)`)
 		addTimeEntryFilter(st, c, in, f)
-		st.add(`) AS total`)
+		st.Add(`) AS total`)
 	} else {
-		st.add(`, 0::bigint AS total`)
+		st.Add(`, 0::bigint AS total`)
 	}
 	addTimeEntryFilter(st, c, in, f)
 	if cursor != nil {
@@ -66,15 +66,15 @@ func readTimeEntries(ctx context.Context, c *executor.Call, in *contract.ListTim
 		if err != nil {
 			return op.WrongCursor().WithCause(err)
 		}
-		st.add(` AND (e.spent_on, e.id) < (`, st.arg(day), `::date, `, st.arg(id), `::uuid)`)
+		st.Add(` AND (e.spent_on, e.id) < (`, st.Arg(day), `::date, `, st.Arg(id), `::uuid)`)
 	}
-	st.add(` ORDER BY e.spent_on DESC, e.id DESC LIMIT `, strconv.Itoa(in.Limit+1))
+	st.Add(` ORDER BY e.spent_on DESC, e.id DESC LIMIT `, strconv.Itoa(in.Limit+1))
 
 	type row struct {
 		timeEntryRow
 		Total int64
 	}
-	rows, err := postgres.Collect[row](ctx, c.DB, st.sql(), st.args...)
+	rows, err := postgres.Collect[row](ctx, c.DB, st.SQL(), st.Args()...)
 	if err != nil || len(rows) == 0 {
 		return err
 	}
@@ -89,17 +89,17 @@ func readTimeEntries(ctx context.Context, c *executor.Call, in *contract.ListTim
 }
 
 // addTimeEntryFilter adds the FROM and WHERE clauses for the requested entries.
-func addTimeEntryFilter(st *statement, c *executor.Call, in *contract.ListTimeEntriesIn, f authz.Filter) {
-	tenant := st.arg(c.Tenant)
-	st.add(`
-FROM projects.time_entries e`).joinProject("e", tenant).add(`
-WHERE e.tenant_id = `, tenant, ` AND `).filter(f)
+func addTimeEntryFilter(st *postgres.Statement, c *executor.Call, in *contract.ListTimeEntriesIn, f authz.Filter) {
+	tenant := st.Arg(c.Tenant)
+	st.Add(`
+FROM projects.time_entries e`, projectJoin("e", tenant), `
+WHERE e.tenant_id = `, tenant, ` AND `).Filter(f)
 	for _, w := range []struct{ condition, value string }{
 		{`e.project_id = `, string(in.ProjectID)}, {`e.task_id = `, string(in.TaskID)}, {`e.issue_id = `, string(in.IssueID)},
 		{`e.user_id = `, string(in.UserID)}, {`e.spent_on >= `, string(in.From)}, {`e.spent_on <= `, string(in.To)},
 	} {
 		if w.value != "" {
-			st.add(` AND `, w.condition, st.arg(w.value))
+			st.Add(` AND `, w.condition, st.Arg(w.value))
 		}
 	}
 }

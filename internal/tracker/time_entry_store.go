@@ -87,7 +87,7 @@ func (r *timeEntryRow) resource(tenant op.UUID) authz.Resource {
 
 func (r *timeEntryRow) toTimeEntry() *contract.TimeEntry {
 	return &contract.TimeEntry{
-		ID: r.ID, ProjectID: r.ProjectID, TaskID: value(r.TaskID), IssueID: value(r.IssueID), UserID: r.UserID, Date: r.SpentOn,
+		ID: r.ID, ProjectID: r.ProjectID, TaskID: postgres.ValueOrZero(r.TaskID), IssueID: postgres.ValueOrZero(r.IssueID), UserID: r.UserID, Date: r.SpentOn,
 		Minutes: r.Minutes, Note: r.Note, Billable: r.Billable, CreatedBy: r.CreatedBy,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}

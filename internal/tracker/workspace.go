@@ -8,6 +8,7 @@ import (
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/executor"
 	"parapet/internal/op"
+	"parapet/internal/postgres"
 )
 
 func (s *Service) workspaceOperations() []op.Bound {
@@ -95,15 +96,15 @@ func (s *Service) fillTasks(ctx context.Context, c *executor.Call, out *contract
 	for i := range shown {
 		ids[i], byPrefix[shown[i].Prefix] = shown[i].ID, &shown[i]
 	}
-	st := &statement{}
-	tenant := st.arg(c.Tenant)
-	st.add(taskListSelect).addEpicIsVisible(tenant, epics).add(`, t.priority_rank, t.due_order
+	st := &postgres.Statement{}
+	tenant := st.Arg(c.Tenant)
+	addEpicIsVisible(st.Add(taskListSelect), tenant, epics).Add(`, t.priority_rank, t.due_order
 FROM projects.tasks t
-WHERE t.tenant_id = `, tenant, ` AND t.project_id = p.id AND t.status_category = 'IN_PROGRESS' AND `).filter(f)
-	st.add(` ORDER BY t.priority_rank, t.due_order, t.number LIMIT `, st.arg(contract.WorkspaceTasks), `) page
-WHERE p.tenant_id = `, tenant, ` AND p.id = ANY(`, st.arg(ids), `::uuid[])
+WHERE t.tenant_id = `, tenant, ` AND t.project_id = p.id AND t.status_category = 'IN_PROGRESS' AND `).Filter(f)
+	st.Add(` ORDER BY t.priority_rank, t.due_order, t.number LIMIT `, st.Arg(contract.WorkspaceTasks), `) page
+WHERE p.tenant_id = `, tenant, ` AND p.id = ANY(`, st.Arg(ids), `::uuid[])
 ORDER BY p.id, page.priority_rank, page.due_order, page.number`)
-	rows, err := c.DB.Query(ctx, st.sql(), st.args...)
+	rows, err := c.DB.Query(ctx, st.SQL(), st.Args()...)
 	if err != nil {
 		return false, err
 	}

@@ -11,6 +11,7 @@ import (
 	"parapet/internal/executor"
 	"parapet/internal/fault"
 	"parapet/internal/op"
+	"parapet/internal/postgres"
 	"parapet/internal/uid"
 )
 
@@ -73,8 +74,8 @@ func loadDelegationScope(ctx context.Context, c *executor.Call, in *contract.Cre
 
 func (s *Service) createDelegation(ctx context.Context, c *executor.Call, in *contract.CreateDelegationIn, place delegationScope) (*contract.Delegation, error) {
 	row := delegationRow{
-		ID: uid.New(), DelegatorID: place.delegator, DelegateID: in.Delegate, Scope: in.Scope, ProjectID: optional(place.projectID),
-		InitiativeID: optional(place.initiativeID), CreatedBy: c.Actor.UserID, CreatedAt: c.Now, Classification: place.resource.Classification,
+		ID: uid.New(), DelegatorID: place.delegator, DelegateID: in.Delegate, Scope: in.Scope, ProjectID: postgres.NullIfZero(place.projectID),
+		InitiativeID: postgres.NullIfZero(place.initiativeID), CreatedBy: c.Actor.UserID, CreatedAt: c.Now, Classification: place.resource.Classification,
 	}
 	row.Permissions = slices.Clone(in.Permissions)
 	slices.Sort(row.Permissions)

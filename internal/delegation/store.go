@@ -173,9 +173,9 @@ func (r *delegationRow) resource(tenant op.UUID) authz.Resource {
 // toDelegation converts the row to the API type, with its state at the given time.
 func (r *delegationRow) toDelegation(now time.Time) *contract.Delegation {
 	d := &contract.Delegation{
-		ID: r.ID, DelegatorID: r.DelegatorID, DelegateID: r.DelegateID, Scope: r.Scope, ProjectID: value(r.ProjectID),
-		InitiativeID: value(r.InitiativeID), Permissions: r.Permissions, From: r.StartsAt, Until: r.EndsAt,
-		State: contract.DelegationActive, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, RevokedBy: value(r.RevokedBy),
+		ID: r.ID, DelegatorID: r.DelegatorID, DelegateID: r.DelegateID, Scope: r.Scope, ProjectID: postgres.ValueOrZero(r.ProjectID),
+		InitiativeID: postgres.ValueOrZero(r.InitiativeID), Permissions: r.Permissions, From: r.StartsAt, Until: r.EndsAt,
+		State: contract.DelegationActive, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, RevokedBy: postgres.ValueOrZero(r.RevokedBy),
 	}
 	switch {
 	case r.RevokedAt != nil:

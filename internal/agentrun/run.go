@@ -189,7 +189,7 @@ func (s *Service) startAttempt(ctx context.Context, c *executor.Call, run *runRo
 	switch {
 	case task == nil:
 		return nil, fault.NotFound("task")
-	case value(task.AssigneeID) != run.AgentID:
+	case postgres.ValueOrZero(task.AssigneeID) != run.AgentID:
 		return nil, run.finish(ctx, c, contract.RunCancelled, runReassigned)
 	case isFinalCategory(task.StatusCategory):
 		return nil, run.finish(ctx, c, contract.RunCancelled, runTaskOver)
@@ -241,7 +241,7 @@ func (r *runRow) applyAttemptResult(ctx context.Context, c *executor.Call, outpu
 	}
 	switch {
 	case failure == nil:
-		return 0, r.finish(ctx, c, r.Status, value(r.Error))
+		return 0, r.finish(ctx, c, r.Status, postgres.ValueOrZero(r.Error))
 	case errors.Is(failure, context.Canceled), errors.Is(failure, agentcmd.ErrOverlap):
 		r.Status, r.HeldUntil = contract.RunQueued, nil
 		r.Attempts--
@@ -274,7 +274,7 @@ func failureCode(failure error) string {
 
 // finish stores that the run is finished or cancelled.
 func (r *runRow) finish(ctx context.Context, c *executor.Call, status, code string) error {
-	r.Status, r.HeldUntil, r.FinishedAt, r.Error = status, nil, &c.Now, optional(code)
+	r.Status, r.HeldUntil, r.FinishedAt, r.Error = status, nil, &c.Now, postgres.NullIfZero(code)
 	if err := updateRunRow(ctx, c, r); err != nil {
 		return err
 	}
@@ -309,9 +309,9 @@ func (r *runRow) parseOutcome(output []byte) error {
 	}
 	r.Status, r.Outcome, r.Error = outcome.Status, output, nil
 	if outcome.Status == contract.RunFailed {
-		r.Error = optional(runReported)
+		r.Error = postgres.NullIfZero(runReported)
 	}
 	summary := []rune(strings.TrimSpace(outcome.Summary))
-	r.Summary = optional(string(summary[:min(len(summary), maxRunSummary)]))
+	r.Summary = postgres.NullIfZero(string(summary[:min(len(summary), maxRunSummary)]))
 	return nil
 }

@@ -22,35 +22,35 @@ func (s *Service) listDelegations(ctx context.Context, c *executor.Call, in *con
 	if f.None() {
 		return page, nil
 	}
-	st := &statement{}
-	st.add(delegationSelect, st.arg(c.Tenant), ` AND `).filter(f)
+	st := &postgres.Statement{}
+	st.Add(delegationSelect, st.Arg(c.Tenant), ` AND `).Filter(f)
 	if in.Delegator != "" {
-		st.add(` AND d.delegator_id = `, st.arg(in.Delegator))
+		st.Add(` AND d.delegator_id = `, st.Arg(in.Delegator))
 	}
 	if in.Delegate != "" {
-		st.add(` AND d.delegate_id = `, st.arg(in.Delegate))
+		st.Add(` AND d.delegate_id = `, st.Arg(in.Delegate))
 	}
-	nowArg := func() string { return st.arg(c.Now) + `::timestamptz` }
+	nowArg := func() string { return st.Arg(c.Now) + `::timestamptz` }
 	switch in.State {
 	case contract.DelegationScheduled:
-		st.add(` AND d.revoked_at IS NULL AND d.starts_at > `, nowArg())
+		st.Add(` AND d.revoked_at IS NULL AND d.starts_at > `, nowArg())
 	case contract.DelegationActive:
 		now := nowArg()
-		st.add(` AND d.revoked_at IS NULL AND d.starts_at <= `, now, ` AND d.ends_at > `, now)
+		st.Add(` AND d.revoked_at IS NULL AND d.starts_at <= `, now, ` AND d.ends_at > `, now)
 	case contract.DelegationExpired:
-		st.add(` AND d.revoked_at IS NULL AND d.ends_at <= `, nowArg())
+		st.Add(` AND d.revoked_at IS NULL AND d.ends_at <= `, nowArg())
 	case contract.DelegationRevoked:
-		st.add(` AND d.revoked_at IS NOT NULL`)
+		st.Add(` AND d.revoked_at IS NOT NULL`)
 	}
 	if after != nil {
 		id, err := op.ParseUUID(after[0])
 		if err != nil {
 			return nil, op.WrongCursor()
 		}
-		st.add(` AND d.id < `, st.arg(id), `::uuid`)
+		st.Add(` AND d.id < `, st.Arg(id), `::uuid`)
 	}
-	st.add(` ORDER BY d.id DESC LIMIT `, strconv.Itoa(in.Limit+1))
-	rows, err := postgres.Collect[delegationRow](ctx, c.DB, st.sql(), st.args...)
+	st.Add(` ORDER BY d.id DESC LIMIT `, strconv.Itoa(in.Limit+1))
+	rows, err := postgres.Collect[delegationRow](ctx, c.DB, st.SQL(), st.Args()...)
 	if err != nil {
 		return nil, err
 	}

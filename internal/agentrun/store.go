@@ -85,7 +85,7 @@ func (r *runRow) toSummary() contract.AgentRunSummary {
 	return contract.AgentRunSummary{
 		ID: r.ID, ProjectID: r.ProjectID, TaskID: r.TaskID, TaskKey: taskKey(r.Prefix, r.Number), Agent: r.AgentID, Status: r.Status,
 		Attempts: r.Attempts, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt,
-		Error: value(r.Error), Summary: value(r.Summary), Score: r.Score, ScoreComponents: r.ScoreComponents, ScoredAt: r.ScoredAt,
+		Error: postgres.ValueOrZero(r.Error), Summary: postgres.ValueOrZero(r.Summary), Score: r.Score, ScoreComponents: r.ScoreComponents, ScoredAt: r.ScoredAt,
 	}
 }
 

@@ -23,27 +23,27 @@ WHERE r.tenant_id = `
 // rows.
 func (s *Service) listRuns(ctx context.Context, c *executor.Call, in *contract.ListRunsIn, f authz.Filter) (*op.Page[contract.AgentRunSummary], error) {
 	page := &op.Page[contract.AgentRunSummary]{Items: []contract.AgentRunSummary{}}
-	cursor, err := readDecisionCursor(c, contract.ListRuns.Operation, in.Cursor)
+	cursor, err := op.ReadTimeCursor(in.Cursor, contract.ListRuns.Name, c.Tenant)
 	if err != nil || f.None() {
 		return page, err
 	}
-	st := &statement{}
-	tenant := st.arg(c.Tenant)
+	st := &postgres.Statement{}
+	tenant := st.Arg(c.Tenant)
 	// Filter with a subquery per run: with a join, the planner would read and sort all runs
 	// of all projects.
-	st.add(runPageSelect, tenant, ` AND (SELECT `).filter(f).add(` FROM projects.projects p WHERE p.tenant_id = `, tenant, ` AND p.id = r.project_id)`)
+	st.Add(runPageSelect, tenant, ` AND (SELECT `).Filter(f).Add(` FROM projects.projects p WHERE p.tenant_id = `, tenant, ` AND p.id = r.project_id)`)
 	for _, e := range []struct{ column, value string }{
 		{"r.project_id", string(in.ProjectID)}, {"r.task_id", string(in.TaskID)}, {"r.agent_id", string(in.Agent)}, {"r.status", in.Status},
 	} {
 		if e.value != "" {
-			st.add(` AND `, e.column, ` = `, st.arg(e.value))
+			st.Add(` AND `, e.column, ` = `, st.Arg(e.value))
 		}
 	}
 	if cursor != nil {
-		st.add(` AND (r.created_at, r.id) < (`, st.arg(cursor.at), `, `, st.arg(cursor.id), `)`)
+		st.Add(` AND (r.created_at, r.id) < (`, st.Arg(cursor.At), `, `, st.Arg(cursor.ID), `)`)
 	}
-	st.add(` ORDER BY r.created_at DESC, r.id DESC LIMIT `, strconv.Itoa(in.Limit+1))
-	ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, st.sql(), st.args...)
+	st.Add(` ORDER BY r.created_at DESC, r.id DESC LIMIT `, strconv.Itoa(in.Limit+1))
+	ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, st.SQL(), st.Args()...)
 	if err != nil || len(ids) == 0 {
 		return page, err
 	}
