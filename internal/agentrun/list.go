@@ -1,4 +1,4 @@
-package tracker
+package agentrun
 
 import (
 	"context"
@@ -18,10 +18,10 @@ SELECT r.id
 FROM projects.agent_runs r
 WHERE r.tenant_id = `
 
-// listRuns returns a page of the runs that the caller may see, latest first. It first
+// list returns a page of the runs that the caller may see, latest first. It first
 // selects the page's ids with the index for the requested filter, and then reads the
 // rows.
-func (s *Service) listRuns(ctx context.Context, c *executor.Call, in *contract.ListRunsIn, f authz.Filter) (*op.Page[contract.AgentRunSummary], error) {
+func (s *Service) list(ctx context.Context, c *executor.Call, in *contract.ListRunsIn, f authz.Filter) (*op.Page[contract.AgentRunSummary], error) {
 	page := &op.Page[contract.AgentRunSummary]{Items: []contract.AgentRunSummary{}}
 	cursor, err := op.ReadTimeCursor(in.Cursor, contract.ListRuns.Name, c.Tenant)
 	if err != nil || f.None() {
@@ -49,11 +49,11 @@ func (s *Service) listRuns(ctx context.Context, c *executor.Call, in *contract.L
 	}
 	more := len(ids) > in.Limit
 	ids = ids[:min(len(ids), in.Limit)]
-	rows, err := postgres.Collect[runRow](ctx, c.DB, runsByIDsSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
+	rows, err := postgres.Collect[Row](ctx, c.DB, runsByIDsSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
 	if err != nil {
 		return nil, err
 	}
-	byID := make(map[op.UUID]*runRow, len(rows))
+	byID := make(map[op.UUID]*Row, len(rows))
 	for i := range rows {
 		byID[rows[i].ID] = &rows[i]
 	}
@@ -66,30 +66,34 @@ func (s *Service) listRuns(ctx context.Context, c *executor.Call, in *contract.L
 			}
 		}
 	}
-	return page, nil
+	shown := make([]*contract.AgentRunSummary, len(page.Items))
+	for i := range page.Items {
+		shown[i] = &page.Items[i]
+	}
+	return page, s.RedactTasks(ctx, c, shown...)
 }
 
 // toRunSummary returns the API object, with a note if the run cannot start in this
 // process.
-func (s *Service) toRunSummary(r *runRow) contract.AgentRunSummary {
+func (s *Service) toRunSummary(r *Row) contract.AgentRunSummary {
 	summary := r.toSummary()
-	if r.Status == contract.RunQueued && s.agent == nil {
+	if r.Status == contract.RunQueued && s.Command == nil {
 		summary.Note = noCommandMessage
 	}
 	return summary
 }
 
-func loadRunToRead(ctx context.Context, c *executor.Call, in *contract.GetRunIn) (runRow, authz.Resource, error) {
+func loadToRead(ctx context.Context, c *executor.Call, in *contract.GetRunIn) (Row, authz.Resource, error) {
 	row, err := loadRun(ctx, c, runByIDSQL, in.RunID)
 	return row, row.resource(c.Tenant), err
 }
 
-func (s *Service) getRun(_ context.Context, _ *executor.Call, _ *contract.GetRunIn, row runRow) (*contract.AgentRun, error) {
+func (s *Service) get(ctx context.Context, c *executor.Call, _ *contract.GetRunIn, row Row) (*contract.AgentRun, error) {
 	run := &contract.AgentRun{AgentRunSummary: s.toRunSummary(&row)}
 	if len(row.Outcome) > 0 {
 		if err := json.Unmarshal(row.Outcome, &run.Outcome); err != nil {
 			return nil, fault.Internal(err)
 		}
 	}
-	return run, nil
+	return run, s.RedactTasks(ctx, c, &run.AgentRunSummary)
 }

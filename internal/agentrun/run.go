@@ -1,4 +1,4 @@
-package tracker
+package agentrun
 
 import (
 	"context"
@@ -18,22 +18,6 @@ import (
 	"parapet/internal/postgres"
 	"parapet/internal/uid"
 )
-
-func (s *Service) runOperations() []op.Bound {
-	return []op.Bound{
-		list(s, contract.ListRuns, runColumns, s.listRuns),
-		handle(s, contract.GetRun, loadRunToRead, s.getRun),
-	}
-}
-
-// AgentCommand executes agent runs. The input is the task as JSON and the output is
-// the outcome as JSON; errors are those of package agentcmd.
-type AgentCommand interface {
-	// Run executes one attempt. run is the id of the run; attempts of a run do not overlap.
-	Run(ctx context.Context, run string, input []byte) ([]byte, error)
-	// Timeout is the maximum duration of Run.
-	Timeout() time.Duration
-}
 
 const (
 	// runAttempts is the maximum number of attempts for a run.
@@ -62,11 +46,11 @@ const (
 // noCommandMessage is the note of queued runs if this process has no agent command.
 const noCommandMessage = "No agent command is configured (PT_AGENT_COMMAND). The run stays queued until a process has one."
 
-// queueRunOnAssignment queues a run in the same transaction when a task is assigned to
+// QueueOnAssignment queues a run in the same transaction when a task is assigned to
 // an agent. It does nothing if the agent assigned the task to itself or the task is in
 // a final status. assignee is nil if the assignee did not change.
-func queueRunOnAssignment(ctx context.Context, c *executor.Call, task *taskRow, assignee *authz.Candidate) error {
-	if assignee == nil || assignee.Kind != authz.KindAgent || op.UUID(assignee.ID) == c.Actor.UserID || isFinalCategory(task.StatusCategory) {
+func QueueOnAssignment(ctx context.Context, c *executor.Call, task *Task, assignee *authz.Candidate) error {
+	if assignee == nil || assignee.Kind != authz.KindAgent || op.UUID(assignee.ID) == c.Actor.UserID || task.IsFinal {
 		return nil
 	}
 	id := uid.New()
@@ -84,21 +68,21 @@ func queueRunOnAssignment(ctx context.Context, c *executor.Call, task *taskRow, 
 	return nil
 }
 
-// ExecuteRun makes one attempt at a run, unless the run is finished or another attempt
+// Execute makes one attempt at a run, unless the run is finished or another attempt
 // is in progress. If it returns a non-zero duration, call it again after that time.
 // Concurrent calls, in any process, never start the command twice: an attempt holds
 // the run until its command has timed out.
-func (s *Service) ExecuteRun(ctx context.Context, tenant, id op.UUID) (time.Duration, error) {
-	if s.agent == nil {
-		return 0, errors.New("tracker: no command for agent runs")
+func (s *Service) Execute(ctx context.Context, tenant, id op.UUID) (time.Duration, error) {
+	if s.Command == nil {
+		return 0, errors.New("agentrun: no command for agent runs")
 	}
 	run, input, retryAfter, err := s.prepareAttempt(ctx, tenant, id)
 	if err != nil || input == nil {
 		return retryAfter, ignoreNotFound(err)
 	}
-	output, failure := s.agent.Run(ctx, string(id), input)
+	output, failure := s.Command.Run(ctx, string(id), input)
 	if failure != nil {
-		s.log.WarnContext(ctx, "agent run: command failed", slog.String("run", string(id)), slog.Any("error", failure))
+		s.Log.WarnContext(ctx, "agent run: command failed", slog.String("run", string(id)), slog.Any("error", failure))
 	}
 	// Store the result even if the process is shutting down.
 	resultCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptMargin/2)
@@ -122,8 +106,8 @@ func ignoreNotFound(err error) error {
 
 // prepareAttempt starts an attempt if one is due and returns the input of its command;
 // a nil input means that there is nothing to execute.
-func (s *Service) prepareAttempt(ctx context.Context, tenant, id op.UUID) (run runRow, input []byte, retryAfter time.Duration, err error) {
-	err = s.executor.RunAsSystem(ctx, tenant, func(ctx context.Context, c *executor.Call) error {
+func (s *Service) prepareAttempt(ctx context.Context, tenant, id op.UUID) (run Row, input []byte, retryAfter time.Duration, err error) {
+	err = s.Executor.RunAsSystem(ctx, tenant, func(ctx context.Context, c *executor.Call) error {
 		var err error
 		input, retryAfter = nil, 0
 		if run, err = loadRun(ctx, c, lockRunSQL, id); err != nil {
@@ -146,8 +130,8 @@ func (s *Service) prepareAttempt(ctx context.Context, tenant, id op.UUID) (run r
 
 // saveAttemptResult stores the result of the attempt. It does nothing if the attempt
 // exceeded its time and another attempt has started.
-func (s *Service) saveAttemptResult(ctx context.Context, tenant op.UUID, run runRow, output []byte, failure error) (retryAfter time.Duration, err error) {
-	err = s.executor.RunAsSystem(ctx, tenant, func(ctx context.Context, c *executor.Call) error {
+func (s *Service) saveAttemptResult(ctx context.Context, tenant op.UUID, run Row, output []byte, failure error) (retryAfter time.Duration, err error) {
+	err = s.Executor.RunAsSystem(ctx, tenant, func(ctx context.Context, c *executor.Call) error {
 		retryAfter = 0
 		current, err := loadRun(ctx, c, lockRunSQL, run.ID)
 		if err != nil || current.Status != contract.RunRunning || current.Attempts != run.Attempts {
@@ -180,32 +164,28 @@ type runLessons struct {
 // run and returns nil if the task is in a final status or has another assignee, or if
 // the policies no longer allow the agent to work on it, for example after a loss of
 // clearance.
-func (s *Service) startAttempt(ctx context.Context, c *executor.Call, run *runRow) ([]byte, error) {
-	rows, err := loadTasks(ctx, c, []op.UUID{run.TaskID})
-	if err != nil {
-		return nil, err
-	}
-	task := rows[run.TaskID]
+func (s *Service) startAttempt(ctx context.Context, c *executor.Call, run *Row) ([]byte, error) {
+	task, err := s.LoadTask(ctx, c, run.TaskID)
 	switch {
-	case task == nil:
-		return nil, fault.NotFound("task")
-	case postgres.ValueOrZero(task.AssigneeID) != run.AgentID:
+	case err != nil:
+		return nil, err
+	case task.AssigneeID != run.AgentID:
 		return nil, run.finish(ctx, c, contract.RunCancelled, runReassigned)
-	case isFinalCategory(task.StatusCategory):
+	case task.IsFinal:
 		return nil, run.finish(ctx, c, contract.RunCancelled, runTaskOver)
 	}
-	agent, err := s.loadCandidate(ctx, c, string(run.AgentID))
+	agent, err := s.LoadCandidate(ctx, c, string(run.AgentID))
 	if err != nil {
 		return nil, err
 	}
-	v, err := c.Evaluate(ctx, authz.StartRun{Agent: agent, Resource: task.resource(c.Tenant)})
+	v, err := c.Evaluate(ctx, authz.StartRun{Agent: agent, Resource: task.Resource})
 	switch {
 	case err != nil:
 		return nil, fault.Unavailable(err)
 	case !v.Allow:
 		return nil, run.finish(ctx, c, contract.RunCancelled, runDenialReason(v))
 	}
-	held := c.Now.Add(s.agent.Timeout() + attemptMargin)
+	held := c.Now.Add(s.Command.Timeout() + attemptMargin)
 	run.Status, run.HeldUntil, run.StartedAt, run.Error = contract.RunRunning, &held, &c.Now, nil
 	run.Attempts++
 	if err := updateRunRow(ctx, c, run); err != nil {
@@ -213,7 +193,7 @@ func (s *Service) startAttempt(ctx context.Context, c *executor.Call, run *runRo
 	}
 	recordRun(c, run, "started", contract.EventRunStarted)
 	return json.Marshal(runInput{
-		RunID: run.ID, TenantID: c.Tenant, Agent: run.AgentID, Attempt: run.Attempts, Task: task.toTaskForEvent(c.Tenant), Lessons: runLessons{Lessons: []string{}},
+		RunID: run.ID, TenantID: c.Tenant, Agent: run.AgentID, Attempt: run.Attempts, Task: task.Public, Lessons: runLessons{Lessons: []string{}},
 	})
 }
 
@@ -235,7 +215,7 @@ func runDenialReason(v authz.Verdict) string {
 
 // applyAttemptResult stores the result of an attempt. A failed attempt is retried up
 // to runAttempts times. A cancelled attempt does not count.
-func (r *runRow) applyAttemptResult(ctx context.Context, c *executor.Call, output []byte, failure error) (retryAfter time.Duration, err error) {
+func (r *Row) applyAttemptResult(ctx context.Context, c *executor.Call, output []byte, failure error) (retryAfter time.Duration, err error) {
 	if failure == nil {
 		failure = r.parseOutcome(output)
 	}
@@ -273,7 +253,7 @@ func failureCode(failure error) string {
 }
 
 // finish stores that the run is finished or cancelled.
-func (r *runRow) finish(ctx context.Context, c *executor.Call, status, code string) error {
+func (r *Row) finish(ctx context.Context, c *executor.Call, status, code string) error {
 	r.Status, r.HeldUntil, r.FinishedAt, r.Error = status, nil, &c.Now, postgres.NullIfZero(code)
 	if err := updateRunRow(ctx, c, r); err != nil {
 		return err
@@ -291,7 +271,7 @@ const maxRunSummary = 2000
 
 // parseOutcome reads the command's output, one JSON object: status is SUCCEEDED (the
 // default) or FAILED, and summary is optional text.
-func (r *runRow) parseOutcome(output []byte) error {
+func (r *Row) parseOutcome(output []byte) error {
 	invalid := func(err error) error { return fmt.Errorf("%w: invalid outcome: %w", agentcmd.ErrOutput, err) }
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(output, &object); err != nil {

@@ -1,4 +1,4 @@
-package tracker
+package agentrun
 
 import (
 	"context"
@@ -31,17 +31,17 @@ UPDATE projects.agent_runs r
 SET scoring = @scoring, score = @score, score_components = @components, scored_at = @now
 WHERE r.tenant_id = @tenant AND r.id = @id`
 
-// ScoreRuns scores a sample of the finished runs that have not been scored, in every
+// Score scores a sample of the finished runs that have not been scored, in every
 // tenant with a scoring rate. Whether a run is in the sample depends only on its id
 // and the rate, so the result does not depend on how often or where it runs.
-func (s *Service) ScoreRuns(ctx context.Context) (contract.ScoreReport, error) {
+func (s *Service) Score(ctx context.Context) (contract.ScoreReport, error) {
 	var report contract.ScoreReport
-	for _, tenant := range slices.Sorted(maps.Keys(s.scoring)) {
+	for _, tenant := range slices.Sorted(maps.Keys(s.Scoring)) {
 		report.Tenants++
 		for n := scoreBatchSize; n == scoreBatchSize; {
 			var scored, skipped int
-			err := s.executor.RunAsSystem(ctx, tenant, func(ctx context.Context, c *executor.Call) (err error) {
-				scored, skipped, err = scoreBatch(ctx, c, s.scoring[tenant])
+			err := s.Executor.RunAsSystem(ctx, tenant, func(ctx context.Context, c *executor.Call) (err error) {
+				scored, skipped, err = scoreBatch(ctx, c, s.Scoring[tenant])
 				return err
 			})
 			if err != nil {
@@ -59,7 +59,7 @@ func scoreBatch(ctx context.Context, c *executor.Call, rate float64) (scored, sk
 	if err != nil || len(ids) == 0 {
 		return 0, 0, err
 	}
-	rows, err := postgres.Collect[runRow](ctx, c.DB, runsByIDsSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
+	rows, err := postgres.Collect[Row](ctx, c.DB, runsByIDsSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -96,9 +96,9 @@ func isSampled(id op.UUID, rate float64) bool {
 // scoreParts returns the components of a score with their weights.
 func scoreParts() []scorePart {
 	return []scorePart{
-		{"completed", 0.4, func(r *runRow) float64 { return boolToFloat(r.Status == contract.RunSucceeded) }},
+		{"completed", 0.4, func(r *Row) float64 { return boolToFloat(r.Status == contract.RunSucceeded) }},
 		// The task's current status: work that the agent finished may have been reopened.
-		{"landed", 0.3, func(r *runRow) float64 {
+		{"landed", 0.3, func(r *Row) float64 {
 			switch r.StatusCategory {
 			case contract.CategoryDone:
 				return 1
@@ -109,10 +109,10 @@ func scoreParts() []scorePart {
 			}
 			return 0
 		}},
-		{"reported", 0.1, func(r *runRow) float64 { return boolToFloat(r.Summary != nil) }},
-		{"steady", 0.1, func(r *runRow) float64 { return 1 / float64(max(r.Attempts, 1)) }},
+		{"reported", 0.1, func(r *Row) float64 { return boolToFloat(r.Summary != nil) }},
+		{"steady", 0.1, func(r *Row) float64 { return 1 / float64(max(r.Attempts, 1)) }},
 		// The value is 0.5 after promptMinutes.
-		{"prompt", 0.1, func(r *runRow) float64 {
+		{"prompt", 0.1, func(r *Row) float64 {
 			if r.StartedAt == nil || r.FinishedAt == nil {
 				return 0
 			}
@@ -128,7 +128,7 @@ const promptMinutes = float64(10*time.Minute) / float64(time.Minute)
 type scorePart struct {
 	name    string
 	weight  float64
-	measure func(r *runRow) float64
+	measure func(r *Row) float64
 }
 
 func boolToFloat(b bool) float64 {
@@ -139,7 +139,7 @@ func boolToFloat(b bool) float64 {
 }
 
 // scoreComponents returns the components of a run's score, each from 0 to 1.
-func scoreComponents(r *runRow) map[string]float64 {
+func scoreComponents(r *Row) map[string]float64 {
 	components := map[string]float64{}
 	for _, p := range scoreParts() {
 		components[p.name] = roundScore(p.measure(r))

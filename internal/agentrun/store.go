@@ -1,4 +1,4 @@
-package tracker
+package agentrun
 
 import (
 	"context"
@@ -13,22 +13,20 @@ import (
 	"parapet/internal/postgres"
 )
 
-// runType maps policy attributes to the columns of the aliases r (agent run) and p
+// Type maps policy attributes to the columns of the aliases r (agent run) and p
 // (its project).
-var runType = authz.NewRecordType("agent run", authz.Attributes[runRow]{
-	Tenant:         authz.TenantColumn[runRow]("r.tenant_id"),
-	ID:             authz.NewAttribute("r.id", func(r *runRow) string { return string(r.ID) }),
-	Project:        authz.NewAttribute("r.project_id", func(r *runRow) string { return string(r.ProjectID) }),
-	Organisation:   authz.NewAttribute("p.organisation_id", func(r *runRow) string { return idText(r.OrganisationID) }),
-	Creator:        authz.NewAttribute("r.created_by", func(r *runRow) string { return string(r.CreatedBy) }),
-	Owner:          authz.NewAttribute("r.agent_id", func(r *runRow) string { return string(r.AgentID) }),
-	Classification: authz.NewAttribute("p.classification", func(r *runRow) string { return r.Classification }),
+var Type = authz.NewRecordType("agent run", authz.Attributes[Row]{
+	Tenant:         authz.TenantColumn[Row]("r.tenant_id"),
+	ID:             authz.NewAttribute("r.id", func(r *Row) string { return string(r.ID) }),
+	Project:        authz.NewAttribute("r.project_id", func(r *Row) string { return string(r.ProjectID) }),
+	Organisation:   authz.NewAttribute("p.organisation_id", func(r *Row) string { return string(postgres.ValueOrZero(r.OrganisationID)) }),
+	Creator:        authz.NewAttribute("r.created_by", func(r *Row) string { return string(r.CreatedBy) }),
+	Owner:          authz.NewAttribute("r.agent_id", func(r *Row) string { return string(r.AgentID) }),
+	Classification: authz.NewAttribute("p.classification", func(r *Row) string { return r.Classification }),
 })
 
-var runColumns = runType.Columns()
-
-// runRow is an agent run with the needed columns of its task and project.
-type runRow struct {
+// Row is an agent run with the needed columns of its task and project.
+type Row struct {
 	ID              op.UUID
 	ProjectID       op.UUID
 	TaskID          op.UUID
@@ -47,31 +45,31 @@ type runRow struct {
 	ScoreComponents map[string]float64
 	ScoredAt        *time.Time
 
-	Number         int64
-	Prefix         string
+	TaskKey        string
 	StatusCategory string
 	OrganisationID *op.UUID
 	Classification string
 }
 
-const runSelect = `
+// Select selects the runs of the tenant @tenant as rows of Row.
+const Select = `
 SELECT r.id, r.project_id, r.task_id, r.agent_id, r.status, r.attempts, r.held_until, r.created_by, r.created_at, r.started_at,
        r.finished_at, r.error, r.summary, r.outcome, r.score, r.score_components, r.scored_at,
-       t.number, p.prefix, t.status_category, p.organisation_id, p.classification
+       p.prefix || '-' || t.number AS task_key, t.status_category, p.organisation_id, p.classification
 FROM projects.agent_runs r
 JOIN projects.tasks t ON t.tenant_id = @tenant AND t.id = r.task_id
 JOIN projects.projects p ON p.tenant_id = @tenant AND p.id = r.project_id
 WHERE r.tenant_id = @tenant`
 
 const (
-	runByIDSQL   = runSelect + ` AND r.id = @id`
+	runByIDSQL   = Select + ` AND r.id = @id`
 	lockRunSQL   = runByIDSQL + ` FOR UPDATE OF r`
-	runsByIDsSQL = runSelect + ` AND r.id = ANY(@ids::uuid[])`
+	runsByIDsSQL = Select + ` AND r.id = ANY(@ids::uuid[])`
 )
 
 // loadRun reads a run with runByIDSQL or lockRunSQL.
-func loadRun(ctx context.Context, c *executor.Call, sql string, id op.UUID) (runRow, error) {
-	row, err := postgres.One[runRow](ctx, c.DB, sql, postgres.Args{"tenant": c.Tenant, "id": id})
+func loadRun(ctx context.Context, c *executor.Call, sql string, id op.UUID) (Row, error) {
+	row, err := postgres.One[Row](ctx, c.DB, sql, postgres.Args{"tenant": c.Tenant, "id": id})
 	if postgres.IsNoRows(err) {
 		return row, fault.NotFound("agent run")
 	}
@@ -79,11 +77,11 @@ func loadRun(ctx context.Context, c *executor.Call, sql string, id op.UUID) (run
 }
 
 // resource converts the run to policy input.
-func (r *runRow) resource(tenant op.UUID) authz.Resource { return runType.Resource(string(tenant), r) }
+func (r *Row) resource(tenant op.UUID) authz.Resource { return Type.Resource(string(tenant), r) }
 
-func (r *runRow) toSummary() contract.AgentRunSummary {
+func (r *Row) toSummary() contract.AgentRunSummary {
 	return contract.AgentRunSummary{
-		ID: r.ID, ProjectID: r.ProjectID, TaskID: r.TaskID, TaskKey: taskKey(r.Prefix, r.Number), Agent: r.AgentID, Status: r.Status,
+		ID: r.ID, ProjectID: r.ProjectID, TaskID: r.TaskID, TaskKey: r.TaskKey, Agent: r.AgentID, Status: r.Status,
 		Attempts: r.Attempts, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt,
 		Error: postgres.ValueOrZero(r.Error), Summary: postgres.ValueOrZero(r.Summary), Score: r.Score, ScoreComponents: r.ScoreComponents, ScoredAt: r.ScoredAt,
 	}
@@ -101,7 +99,7 @@ SET status = @status, attempts = @attempts, held_until = @held, started_at = @st
     error = @error, summary = @summary, outcome = @outcome::text::jsonb
 WHERE r.tenant_id = @tenant AND r.id = @id`
 
-func updateRunRow(ctx context.Context, c *executor.Call, r *runRow) error {
+func updateRunRow(ctx context.Context, c *executor.Call, r *Row) error {
 	var outcome *string
 	if len(r.Outcome) > 0 {
 		text := string(r.Outcome)
@@ -116,7 +114,7 @@ func updateRunRow(ctx context.Context, c *executor.Call, r *runRow) error {
 
 // recordRun adds the audit entry and the event of a change, without the agent's
 // summary and outcome.
-func recordRun(c *executor.Call, r *runRow, verb string, event *op.EventType) {
+func recordRun(c *executor.Call, r *Row, verb string, event *op.EventType) {
 	changes := map[string]any{"taskId": r.TaskID, "projectId": r.ProjectID, "agent": r.AgentID, "status": r.Status, "attempts": r.Attempts}
 	if r.Error != nil {
 		changes["error"] = *r.Error

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"parapet/internal/agentcmd"
+	"parapet/internal/agentrun"
 	"parapet/internal/authz"
 	"parapet/internal/catalog"
 	"parapet/internal/clock"
@@ -13,6 +14,7 @@ import (
 	contractidentity "parapet/internal/contract/identity"
 	contracttracker "parapet/internal/contract/tracker"
 	contractwiki "parapet/internal/contract/wiki"
+	"parapet/internal/delegation"
 	"parapet/internal/executor"
 	"parapet/internal/identity"
 	"parapet/internal/mail"
@@ -92,7 +94,7 @@ func buildIdentity(_ context.Context, b *builder, pool *postgres.Pool) (module.M
 		Keys: authz.KeySettings{
 			MaxAdminDays: intOrZero(b.cfg.AdminTTLDays), MaxUserDays: intOrZero(b.cfg.UserTTLDays), MaxActivePersonal: b.cfg.MaxPersonalKeys,
 		},
-		Delegations: tracker.ReceivedDelegations{Pool: b.pools.byRole[postgres.RoleTracker]}, Mail: sender, PublicURL: b.cfg.PublicURL,
+		Delegations: delegation.ReceivedReader{Pool: b.pools.byRole[postgres.RoleTracker]}, Mail: sender, PublicURL: b.cfg.PublicURL,
 	})
 	if err != nil {
 		return module.Module{}, err
@@ -103,7 +105,7 @@ func buildIdentity(_ context.Context, b *builder, pool *postgres.Pool) (module.M
 
 func buildTracker(ctx context.Context, b *builder, pool *postgres.Pool) (module.Module, error) {
 	return tracker.New(tracker.Deps{
-		Executor: b.newExecutor(contracttracker.Module, pool, tracker.Delegations{}), Directory: b.directory, Notifications: b.notifications,
+		Executor: b.newExecutor(contracttracker.Module, pool, delegation.ActiveReader{}), Directory: b.directory, Notifications: b.notifications,
 		Jobs: b.pools.byRole[postgres.RoleJobs], DuplicateCheckDisabled: !b.cfg.DuplicateCheck,
 		Agent: b.newAgentCommand(ctx), Scoring: b.cfg.ScoringTenants, Log: b.log,
 	}).Module(), nil
@@ -142,7 +144,7 @@ func (b *builder) newMailSender() (mail.Sender, error) {
 }
 
 // newAgentCommand returns the command that executes agent runs, or nil if none is configured.
-func (b *builder) newAgentCommand(ctx context.Context) tracker.AgentCommand {
+func (b *builder) newAgentCommand(ctx context.Context) agentrun.Command {
 	if len(b.cfg.AgentCommand) == 0 {
 		if len(b.cfg.AgentTenants) > 0 {
 			b.log.InfoContext(ctx, "agent runs stay queued because PT_AGENT_COMMAND is not set")

@@ -18,7 +18,7 @@ import (
 // evaluatingPackages are the packages that evaluate the policies. Clients, seeds and the engine itself
 // are not included.
 var evaluatingPackages = []string{
-	"cmd/ptd", "internal/agentcmd", "internal/app", "internal/audit", "internal/catalog", "internal/decisionlog", "internal/events", "internal/executor",
+	"cmd/ptd", "internal/agentcmd", "internal/agentrun", "internal/app", "internal/audit", "internal/catalog", "internal/decisionlog", "internal/delegation", "internal/events", "internal/executor",
 	"internal/httpapi", "internal/identity", "internal/principal", "internal/tracker", "internal/wiki", "jobs",
 }
 

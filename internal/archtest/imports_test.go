@@ -76,6 +76,11 @@ var bans = []ban{
 		reason: "a module is reached by its contract; only the composition root, and what prepares a database before there is one, know the code behind it",
 	},
 	{
+		what:   []string{module + "/internal/agentrun", module + "/internal/delegation"},
+		only:   []string{"internal/agentrun", "internal/app", "internal/delegation", "internal/tracker"},
+		reason: "these are parts of the tracker, which composes them",
+	},
+	{
 		what: []string{module + "/internal/httpapi"}, only: []string{"internal/app", "internal/httpapi"},
 		reason: "HTTP is one way in; nothing under it may depend on it",
 	},
@@ -182,22 +187,27 @@ type wall struct {
 var walls = []wall{
 	{
 		who:    []string{"internal/identity"},
-		not:    []string{"internal/tracker", "internal/catalog", "internal/wiki"},
+		not:    []string{"internal/tracker", "internal/agentrun", "internal/delegation", "internal/catalog", "internal/wiki"},
 		reason: "modules keep to themselves: call the other's contract or hear its events",
 	},
 	{
-		who:    []string{"internal/tracker"},
+		who:    []string{"internal/tracker", "internal/agentrun", "internal/delegation"},
 		not:    []string{"internal/identity", "internal/catalog", "internal/wiki"},
 		reason: "modules keep to themselves: call the other's contract or hear its events",
 	},
 	{
+		who:    []string{"internal/agentrun", "internal/delegation"},
+		not:    []string{"internal/tracker"},
+		reason: "the tracker composes its parts and passes them what they need",
+	},
+	{
 		who:    []string{"internal/catalog"},
-		not:    []string{"internal/identity", "internal/tracker", "internal/wiki"},
+		not:    []string{"internal/identity", "internal/tracker", "internal/agentrun", "internal/delegation", "internal/wiki"},
 		reason: "modules keep to themselves: call the other's contract or hear its events",
 	},
 	{
 		who:    []string{"internal/wiki"},
-		not:    []string{"internal/identity", "internal/tracker", "internal/catalog"},
+		not:    []string{"internal/identity", "internal/tracker", "internal/agentrun", "internal/delegation", "internal/catalog"},
 		reason: "modules keep to themselves: call the other's contract or hear its events",
 	},
 	{

@@ -82,7 +82,7 @@ var stays = []stay{
 		what:   "Whether a run is recorded",
 		reason: "A run is the record of an agent's work; who may be given work, and whether a run may start, is decided by `parapet.work`.",
 		places: []string{
-			"internal/tracker/run.go queueRunOnAssignment: assignee.Kind != authz.KindAgent",
+			"internal/agentrun/run.go QueueOnAssignment: assignee.Kind != authz.KindAgent",
 		},
 	},
 	{

@@ -1,4 +1,4 @@
-package tracker
+package delegation
 
 import (
 	"context"
@@ -15,29 +15,20 @@ import (
 	"parapet/internal/uid"
 )
 
-func (s *Service) delegationOperations() []op.Bound {
-	return []op.Bound{
-		list(s, contract.ListDelegations, delegationColumns, s.listDelegations),
-		handle(s, contract.CreateDelegation, loadDelegationScope, s.createDelegation),
-		handle(s, contract.GetDelegation, loadDelegationToRead, getDelegation),
-		handle(s, contract.RevokeDelegation, loadDelegationToRevoke, revokeDelegation),
-	}
-}
-
-// delegationScope is the delegator and the scope of a new delegation. resource is the
+// scope is the delegator and the scope of a new delegation. resource is the
 // policy input of that scope.
-type delegationScope struct {
+type scope struct {
 	delegator    op.UUID
 	projectID    op.UUID
 	initiativeID op.UUID
 	resource     authz.Resource
 }
 
-// loadDelegationScope reads and locks the project or initiative of the new
+// loadScope reads and locks the project or initiative of the new
 // delegation. In the policy input the delegator is the creator; the delegate is not
 // the owner, because receiving a delegation must not allow creating it.
-func loadDelegationScope(ctx context.Context, c *executor.Call, in *contract.CreateDelegationIn) (delegationScope, authz.Resource, error) {
-	place := delegationScope{delegator: in.Delegator, projectID: in.ProjectID, initiativeID: in.InitiativeID}
+func (s *Service) loadScope(ctx context.Context, c *executor.Call, in *contract.CreateDelegationIn) (scope, authz.Resource, error) {
+	place := scope{delegator: in.Delegator, projectID: in.ProjectID, initiativeID: in.InitiativeID}
 	if place.delegator == "" {
 		place.delegator = c.Actor.UserID
 	}
@@ -52,28 +43,24 @@ func loadDelegationScope(ctx context.Context, c *executor.Call, in *contract.Cre
 			return place, authz.Resource{}, fault.Validation(p.field, fmt.Sprintf("%s is only allowed when the scope is %s.", p.field, p.scope))
 		}
 	}
+	var err error
 	switch in.Scope {
 	case contract.DelegationProject:
-		project, err := loadProject(ctx, c, loadProjectKeyShareSQL, in.ProjectID)
-		if err != nil {
-			return place, authz.Resource{}, err
-		}
-		place.resource = project.resource(c.Tenant)
+		place.resource, err = s.LockProject(ctx, c, in.ProjectID)
 	case contract.DelegationInitiative:
-		initiative, err := loadInitiative(ctx, c, keyShareInitiativeSQL, in.InitiativeID)
-		if err != nil {
-			return place, authz.Resource{}, err
-		}
-		place.resource = initiative.resource(c.Tenant)
+		place.resource, err = s.LockInitiative(ctx, c, in.InitiativeID)
 	default:
 		place.resource = authz.Resource{Type: "delegation", Tenant: string(c.Tenant), Classification: "UNCLASSIFIED"}
+	}
+	if err != nil {
+		return place, authz.Resource{}, err
 	}
 	place.resource.ID, place.resource.Owner, place.resource.Creator = "", "", string(place.delegator)
 	return place, place.resource, nil
 }
 
-func (s *Service) createDelegation(ctx context.Context, c *executor.Call, in *contract.CreateDelegationIn, place delegationScope) (*contract.Delegation, error) {
-	row := delegationRow{
+func (s *Service) create(ctx context.Context, c *executor.Call, in *contract.CreateDelegationIn, place scope) (*contract.Delegation, error) {
+	row := Row{
 		ID: uid.New(), DelegatorID: place.delegator, DelegateID: in.Delegate, Scope: in.Scope, ProjectID: postgres.NullIfZero(place.projectID),
 		InitiativeID: postgres.NullIfZero(place.initiativeID), CreatedBy: c.Actor.UserID, CreatedAt: c.Now, Classification: place.resource.Classification,
 	}
@@ -91,7 +78,7 @@ func (s *Service) createDelegation(ctx context.Context, c *executor.Call, in *co
 		return nil, err
 	}
 	recordDelegation(c, &row, "delegation.created", contract.EventDelegationCreated)
-	return row.toDelegation(c.Now), nil
+	return s.show(ctx, c, &row)
 }
 
 // parseDelegationTimes parses the start and end of a delegation; an empty from means
@@ -113,12 +100,12 @@ func parseDelegationTimes(now time.Time, from, until string) (starts, ends time.
 // requireDelegatable returns an error if the policies deny the delegation: they check
 // both users, the scope, the permissions, the times and the number of delegations
 // that the delegate already has.
-func (s *Service) requireDelegatable(ctx context.Context, c *executor.Call, r *delegationRow, place authz.Resource) error {
-	delegator, err := s.loadCandidate(ctx, c, string(r.DelegatorID))
+func (s *Service) requireDelegatable(ctx context.Context, c *executor.Call, r *Row, place authz.Resource) error {
+	delegator, err := s.LoadCandidate(ctx, c, string(r.DelegatorID))
 	if err != nil {
 		return err
 	}
-	delegate, err := s.loadCandidate(ctx, c, string(r.DelegateID))
+	delegate, err := s.LoadCandidate(ctx, c, string(r.DelegateID))
 	if err != nil {
 		return err
 	}
@@ -135,12 +122,12 @@ func (s *Service) requireDelegatable(ctx context.Context, c *executor.Call, r *d
 	if err == nil && v.Allow {
 		return nil
 	}
-	return verdictError(v, err, "", place.Type)
+	return executor.VerdictError(v, err, "", place.Type)
 }
 
 // recordDelegation adds the audit entry and the event of a change. The entry is
 // critical because it changes what a user is authorized to do.
-func recordDelegation(c *executor.Call, r *delegationRow, action string, event *op.EventType) {
+func recordDelegation(c *executor.Call, r *Row, action string, event *op.EventType) {
 	c.Record(executor.Change{
 		Action: action, Type: "delegation", ID: r.ID, Classification: r.Classification, Critical: true,
 		Details: map[string]any{
@@ -151,30 +138,37 @@ func recordDelegation(c *executor.Call, r *delegationRow, action string, event *
 	})
 }
 
-func loadDelegationToRead(ctx context.Context, c *executor.Call, in *contract.DelegationIn) (delegationRow, authz.Resource, error) {
+func loadToRead(ctx context.Context, c *executor.Call, in *contract.DelegationIn) (Row, authz.Resource, error) {
 	row, err := loadDelegation(ctx, c, delegationSQL, in.DelegationID)
 	return row, row.resource(c.Tenant), err
 }
 
-func getDelegation(_ context.Context, c *executor.Call, _ *contract.DelegationIn, row delegationRow) (*contract.Delegation, error) {
-	return row.toDelegation(c.Now), nil
+func (s *Service) get(ctx context.Context, c *executor.Call, _ *contract.DelegationIn, row Row) (*contract.Delegation, error) {
+	return s.show(ctx, c, &row)
 }
 
-func loadDelegationToRevoke(ctx context.Context, c *executor.Call, in *contract.DelegationIn) (delegationRow, authz.Resource, error) {
+// show returns the API object. The initiative is redacted if the caller may not read it.
+func (s *Service) show(ctx context.Context, c *executor.Call, r *Row) (*contract.Delegation, error) {
+	d := r.toDelegation(c.Now)
+	return d, s.RedactInitiatives(ctx, c, &d.InitiativeID)
+}
+
+func loadToRevoke(ctx context.Context, c *executor.Call, in *contract.DelegationIn) (Row, authz.Resource, error) {
 	row, err := loadDelegation(ctx, c, lockDelegationSQL, in.DelegationID)
 	return row, row.resource(c.Tenant), err
 }
 
-func revokeDelegation(ctx context.Context, c *executor.Call, _ *contract.DelegationIn, row delegationRow) (*contract.Delegation, error) {
+func (s *Service) revoke(ctx context.Context, c *executor.Call, _ *contract.DelegationIn, row Row) (*contract.Delegation, error) {
 	if row.RevokedAt != nil {
-		if err := authorizeUnchanged(ctx, c, contract.PermDelegationsRead, row.resource(c.Tenant)); err != nil {
+		// The response only shows the delegation, so it requires the read permission.
+		if err := c.Decide(ctx, contract.PermDelegationsRead, row.resource(c.Tenant)); err != nil {
 			return nil, err
 		}
-		return row.toDelegation(c.Now), nil
+		return s.show(ctx, c, &row)
 	}
 	if err := revokeDelegationRow(ctx, c, &row); err != nil {
 		return nil, err
 	}
 	recordDelegation(c, &row, "delegation.revoked", contract.EventDelegationRevoked)
-	return row.toDelegation(c.Now), nil
+	return s.show(ctx, c, &row)
 }

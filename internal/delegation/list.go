@@ -1,4 +1,4 @@
-package tracker
+package delegation
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"parapet/internal/postgres"
 )
 
-// listDelegations returns a page of the delegations that the filter allows, newest
+// list returns a page of the delegations that the filter allows, newest
 // first. It orders by id, because ids are time-ordered; the cursor is the last id.
-func (s *Service) listDelegations(ctx context.Context, c *executor.Call, in *contract.ListDelegationsIn, f authz.Filter) (*op.Page[contract.Delegation], error) {
+func (s *Service) list(ctx context.Context, c *executor.Call, in *contract.ListDelegationsIn, f authz.Filter) (*op.Page[contract.Delegation], error) {
 	after, err := op.ReadCursor(in.Cursor, contract.ListDelegations.Name, c.Tenant, 1)
 	if err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func (s *Service) listDelegations(ctx context.Context, c *executor.Call, in *con
 		return page, nil
 	}
 	st := &postgres.Statement{}
-	st.Add(delegationSelect, st.Arg(c.Tenant), ` AND `).Filter(f)
+	st.Add(Select, st.Arg(c.Tenant), ` AND `).Filter(f)
 	if in.Delegator != "" {
 		st.Add(` AND d.delegator_id = `, st.Arg(in.Delegator))
 	}
@@ -50,13 +50,17 @@ func (s *Service) listDelegations(ctx context.Context, c *executor.Call, in *con
 		st.Add(` AND d.id < `, st.Arg(id), `::uuid`)
 	}
 	st.Add(` ORDER BY d.id DESC LIMIT `, strconv.Itoa(in.Limit+1))
-	rows, err := postgres.Collect[delegationRow](ctx, c.DB, st.SQL(), st.Args()...)
+	rows, err := postgres.Collect[Row](ctx, c.DB, st.SQL(), st.Args()...)
 	if err != nil {
 		return nil, err
 	}
-	rowPage := op.NewPage(rows, in.Limit, func(last *delegationRow) string {
+	rowPage := op.NewPage(rows, in.Limit, func(last *Row) string {
 		return op.NewCursor(contract.ListDelegations.Name, c.Tenant, string(last.ID))
 	})
-	page = op.MapPage(rowPage, func(r *delegationRow) contract.Delegation { return *r.toDelegation(c.Now) })
-	return page, nil
+	page = op.MapPage(rowPage, func(r *Row) contract.Delegation { return *r.toDelegation(c.Now) })
+	initiatives := make([]*op.UUID, len(page.Items))
+	for i := range page.Items {
+		initiatives[i] = &page.Items[i].InitiativeID
+	}
+	return page, s.RedactInitiatives(ctx, c, initiatives...)
 }

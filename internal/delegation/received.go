@@ -1,4 +1,4 @@
-package tracker
+package delegation
 
 import (
 	"context"
@@ -8,11 +8,11 @@ import (
 	"parapet/internal/postgres"
 )
 
-// ReceivedDelegations implements contract.Delegations for other modules. It only needs
+// ReceivedReader implements contract.Delegations for other modules. It only needs
 // a pool, so that a process that does not run the tracker module can use it too.
-type ReceivedDelegations struct{ Pool *postgres.Pool }
+type ReceivedReader struct{ Pool *postgres.Pool }
 
-var _ contract.Delegations = ReceivedDelegations{}
+var _ contract.Delegations = ReceivedReader{}
 
 const currentAndFutureReceivedSQL = `
 SELECT d.id, d.permissions, d.scope, coalesce(d.project_id::text, '') AS project_id,
@@ -22,7 +22,7 @@ WHERE d.tenant_id = @tenant AND d.delegate_id = @user AND d.revoked_at IS NULL A
 ORDER BY d.id`
 
 // Received implements the contract's Delegations.
-func (r ReceivedDelegations) Received(ctx context.Context, tenant, user op.UUID) ([]contract.ReceivedDelegation, error) {
+func (r ReceivedReader) Received(ctx context.Context, tenant, user op.UUID) ([]contract.ReceivedDelegation, error) {
 	list, err := postgres.Collect[contract.ReceivedDelegation](ctx, r.Pool.Read(string(tenant), nil), currentAndFutureReceivedSQL,
 		postgres.Args{"tenant": tenant, "user": user})
 	return list, postgres.MapError(err)

@@ -1,4 +1,4 @@
-package tracker
+package delegation
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 	"parapet/internal/principal"
 )
 
-// Delegations provides the tracker's executor with the active delegations to a caller.
-type Delegations struct{}
+// ActiveReader provides the tracker's executor with the active delegations to a caller.
+type ActiveReader struct{}
 
-var _ executor.Delegations = Delegations{}
+var _ executor.Delegations = ActiveReader{}
 
 // Returns the active delegations to user $1 in tenant $2 as JSON text, with the
 // current projects of each initiative; empty if there are none. The order is fixed, so
@@ -40,35 +40,33 @@ const fingerprintSQL = `SELECT CASE delegations WHEN '' THEN '' ELSE md5(delegat
 const activeDelegationListSQL = `SELECT CASE delegations WHEN '' THEN '' ELSE md5(delegations) END AS fingerprint, delegations FROM (` + activeDelegationsSQL + `) f`
 
 // FingerprintSQL implements executor.Delegations.
-func (Delegations) FingerprintSQL() string { return fingerprintSQL }
+func (ActiveReader) FingerprintSQL() string { return fingerprintSQL }
 
 // Active implements executor.Delegations.
-func (Delegations) Active(ctx context.Context, q postgres.Querier, tenant, user op.UUID) (principal.Delegations, error) {
+func (ActiveReader) Active(ctx context.Context, q postgres.Querier, tenant, user op.UUID) (principal.Delegations, error) {
 	var found principal.Delegations
 	var delegationsJSON string
 	if err := q.QueryRow(ctx, activeDelegationListSQL, user, tenant).Scan(&found.Fingerprint, &delegationsJSON); err != nil || delegationsJSON == "" {
 		return principal.Delegations{}, err
 	}
 	if err := json.Unmarshal([]byte(delegationsJSON), &found.Active); err != nil {
-		return principal.Delegations{}, fmt.Errorf("tracker: delegations: %w", err)
+		return principal.Delegations{}, fmt.Errorf("delegation: %w", err)
 	}
 	return found, nil
 }
 
-// delegationType maps the policy attributes of a delegation to columns of the aliases
+// Type maps the policy attributes of a delegation to columns of the aliases
 // d (delegation), p (its project) and i (its initiative). The delegator counts as its
 // creator and the delegate as its owner.
-var delegationType = authz.NewRecordType("delegation", authz.Attributes[delegationRow]{
-	Tenant:         authz.TenantColumn[delegationRow]("d.tenant_id"),
-	ID:             authz.NewAttribute("d.id", func(r *delegationRow) string { return string(r.ID) }),
-	Project:        authz.NewAttribute("d.project_id", func(r *delegationRow) string { return idText(r.ProjectID) }),
-	Organisation:   authz.NewAttribute("coalesce(p.organisation_id, i.organisation_id)", func(r *delegationRow) string { return idText(r.OrganisationID) }),
-	Creator:        authz.NewAttribute("d.delegator_id", func(r *delegationRow) string { return string(r.DelegatorID) }),
-	Owner:          authz.NewAttribute("d.delegate_id", func(r *delegationRow) string { return string(r.DelegateID) }),
-	Classification: authz.NewAttribute("coalesce(p.classification, i.classification, 'UNCLASSIFIED')", func(r *delegationRow) string { return r.Classification }),
+var Type = authz.NewRecordType("delegation", authz.Attributes[Row]{
+	Tenant:         authz.TenantColumn[Row]("d.tenant_id"),
+	ID:             authz.NewAttribute("d.id", func(r *Row) string { return string(r.ID) }),
+	Project:        authz.NewAttribute("d.project_id", func(r *Row) string { return string(postgres.ValueOrZero(r.ProjectID)) }),
+	Organisation:   authz.NewAttribute("coalesce(p.organisation_id, i.organisation_id)", func(r *Row) string { return string(postgres.ValueOrZero(r.OrganisationID)) }),
+	Creator:        authz.NewAttribute("d.delegator_id", func(r *Row) string { return string(r.DelegatorID) }),
+	Owner:          authz.NewAttribute("d.delegate_id", func(r *Row) string { return string(r.DelegateID) }),
+	Classification: authz.NewAttribute("coalesce(p.classification, i.classification, 'UNCLASSIFIED')", func(r *Row) string { return r.Classification }),
 })
-
-var delegationColumns = delegationType.Columns()
 
 func delegationConstraints() postgres.Constraints {
 	return postgres.Constraints{
@@ -79,9 +77,9 @@ func delegationConstraints() postgres.Constraints {
 	}
 }
 
-// delegationRow is a delegation with the organisation and classification of its
+// Row is a delegation with the organisation and classification of its
 // project or initiative.
-type delegationRow struct {
+type Row struct {
 	ID             op.UUID
 	DelegatorID    op.UUID
 	DelegateID     op.UUID
@@ -99,7 +97,9 @@ type delegationRow struct {
 	Classification string
 }
 
-const delegationSelect = `
+// Select selects the delegations of a tenant as rows of Row. It ends with the comparison of
+// the tenant.
+const Select = `
 SELECT d.id, d.delegator_id, d.delegate_id, d.scope, d.project_id, d.initiative_id, d.permissions, d.starts_at, d.ends_at,
        d.created_by, d.created_at, d.revoked_at, d.revoked_by,
        coalesce(p.organisation_id, i.organisation_id) AS organisation_id,
@@ -109,12 +109,12 @@ LEFT JOIN projects.projects p ON p.tenant_id = d.tenant_id AND p.id = d.project_
 LEFT JOIN projects.initiatives i ON i.tenant_id = d.tenant_id AND i.id = d.initiative_id
 WHERE d.tenant_id = `
 
-const delegationSQL = delegationSelect + `@tenant AND d.id = @id`
+const delegationSQL = Select + `@tenant AND d.id = @id`
 
 const lockDelegationSQL = delegationSQL + ` FOR UPDATE OF d`
 
-func loadDelegation(ctx context.Context, c *executor.Call, sql string, id op.UUID) (delegationRow, error) {
-	row, err := postgres.One[delegationRow](ctx, c.DB, sql, postgres.Args{"tenant": c.Tenant, "id": id})
+func loadDelegation(ctx context.Context, c *executor.Call, sql string, id op.UUID) (Row, error) {
+	row, err := postgres.One[Row](ctx, c.DB, sql, postgres.Args{"tenant": c.Tenant, "id": id})
 	if postgres.IsNoRows(err) {
 		return row, fault.NotFound("delegation")
 	}
@@ -131,7 +131,7 @@ WHERE d.tenant_id = @tenant AND d.delegate_id = @delegate AND d.revoked_at IS NU
 
 // countReceivedDelegations counts the delegate's scheduled and active delegations. It
 // locks the delegate, so that the count does not change until the transaction ends.
-func countReceivedDelegations(ctx context.Context, c *executor.Call, r *delegationRow) (authz.Received, error) {
+func countReceivedDelegations(ctx context.Context, c *executor.Call, r *Row) (authz.Received, error) {
 	var received authz.Received
 	if _, err := c.DB.Exec(ctx, lockDelegateSQL, postgres.Args{"tenant": c.Tenant, "delegate": r.DelegateID}); err != nil {
 		return received, err
@@ -147,7 +147,7 @@ INSERT INTO projects.delegations (tenant_id, id, delegator_id, delegate_id, scop
                                   starts_at, ends_at, created_by, created_at)
 VALUES (@tenant, @id, @delegator, @delegate, @scope, @project, @initiative, @permissions, @starts, @ends, @by, @now)`
 
-func insertDelegationRow(ctx context.Context, c *executor.Call, r *delegationRow) error {
+func insertDelegationRow(ctx context.Context, c *executor.Call, r *Row) error {
 	_, err := c.DB.Exec(ctx, insertDelegationSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "delegator": r.DelegatorID, "delegate": r.DelegateID, "scope": r.Scope, "project": r.ProjectID,
 		"initiative": r.InitiativeID, "permissions": r.Permissions, "starts": r.StartsAt, "ends": r.EndsAt, "by": r.CreatedBy, "now": r.CreatedAt,
@@ -159,19 +159,19 @@ const revokeDelegationSQL = `
 UPDATE projects.delegations SET revoked_at = @now, revoked_by = @by
 WHERE tenant_id = @tenant AND id = @id AND revoked_at IS NULL`
 
-func revokeDelegationRow(ctx context.Context, c *executor.Call, r *delegationRow) error {
+func revokeDelegationRow(ctx context.Context, c *executor.Call, r *Row) error {
 	r.RevokedAt, r.RevokedBy = &c.Now, &c.Actor.UserID
 	_, err := c.DB.Exec(ctx, revokeDelegationSQL, postgres.Args{"tenant": c.Tenant, "id": r.ID, "now": c.Now, "by": c.Actor.UserID})
 	return err
 }
 
 // resource converts the delegation to policy input.
-func (r *delegationRow) resource(tenant op.UUID) authz.Resource {
-	return delegationType.Resource(string(tenant), r)
+func (r *Row) resource(tenant op.UUID) authz.Resource {
+	return Type.Resource(string(tenant), r)
 }
 
 // toDelegation converts the row to the API type, with its state at the given time.
-func (r *delegationRow) toDelegation(now time.Time) *contract.Delegation {
+func (r *Row) toDelegation(now time.Time) *contract.Delegation {
 	d := &contract.Delegation{
 		ID: r.ID, DelegatorID: r.DelegatorID, DelegateID: r.DelegateID, Scope: r.Scope, ProjectID: postgres.ValueOrZero(r.ProjectID),
 		InitiativeID: postgres.ValueOrZero(r.InitiativeID), Permissions: r.Permissions, From: r.StartsAt, Until: r.EndsAt,

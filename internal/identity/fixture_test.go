@@ -16,6 +16,7 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
+	"parapet/internal/delegation"
 	"parapet/internal/executor"
 	"parapet/internal/fault"
 	"parapet/internal/identity"
@@ -26,7 +27,6 @@ import (
 	"parapet/internal/postgres/pgtest"
 	"parapet/internal/principal"
 	"parapet/internal/token"
-	"parapet/internal/tracker"
 )
 
 // sharedEngine is immutable and slow to create, so the tests share it.
@@ -138,7 +138,7 @@ func (r *fixture) startService(o fixtureOptions) {
 	}
 	r.service, err = identity.New(identity.Deps{
 		Pool: r.module, Auth: r.auth, Policies: r.engine, Tokens: r.tokens, Passwords: r.passwords, Clock: r.clock, AuthProvider: "local",
-		Keys: o.keys, Throttle: o.throttle, DecisionLogOff: o.decisionLogOff, Delegations: tracker.ReceivedDelegations{Pool: r.tracker}, Mail: sender, PublicURL: "https://parapet.example",
+		Keys: o.keys, Throttle: o.throttle, DecisionLogOff: o.decisionLogOff, Delegations: delegation.ReceivedReader{Pool: r.tracker}, Mail: sender, PublicURL: "https://parapet.example",
 		Operations: func() []op.Bound { return r.service.Operations() },
 		Executor:   executor.New(module),
 	})

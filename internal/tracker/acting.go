@@ -2,11 +2,9 @@ package tracker
 
 import (
 	"context"
-	"strings"
 
 	"parapet/internal/authz"
 	"parapet/internal/executor"
-	"parapet/internal/fault"
 	"parapet/internal/op"
 )
 
@@ -46,7 +44,7 @@ func (s *Service) loadAssignable(ctx context.Context, c *executor.Call, field st
 	if err == nil && v.Allow {
 		return &candidate, nil
 	}
-	return nil, verdictError(v, err, field, "task")
+	return nil, executor.VerdictError(v, err, field, "task")
 }
 
 // resolveActingAgent returns the id of the agent that the caller acts for. agent is its id
@@ -62,7 +60,7 @@ func (s *Service) resolveActingAgent(ctx context.Context, c *executor.Call, agen
 	if err == nil && v.Allow {
 		return op.UUID(candidate.ID), nil
 	}
-	return "", verdictError(v, err, "agent", resource.Type)
+	return "", executor.VerdictError(v, err, "agent", resource.Type)
 }
 
 // requireCanRaiseDecision returns an error unless the acting user or agent may raise
@@ -92,33 +90,5 @@ func evaluateCustomDecision(ctx context.Context, c *executor.Call, noun string, 
 	if err == nil && v.Allow {
 		return nil
 	}
-	return verdictError(v, err, "", noun)
-}
-
-// verdictError converts a verdict that does not allow the action into an error with
-// the message of its first reason. field is used in a VALIDATION error if the
-// verdict names no field.
-func verdictError(v authz.Verdict, err error, field, noun string) error {
-	if v.Code == "NOT_FOUND" {
-		return fault.NotFound(noun)
-	}
-	if err != nil || len(v.Explained) == 0 {
-		return fault.Denied(v.Permission, v.Explained).WithCause(err)
-	}
-	var f *fault.Error
-	switch first := v.Explained[0]; v.Code {
-	case "VALIDATION":
-		if v.Field != "" {
-			field = v.Field
-		}
-		f = fault.Validation(field, first.Message)
-	case "CONFLICT":
-		f = fault.Conflict(first.Message)
-	default:
-		return fault.Denied(v.Permission, v.Explained)
-	}
-	if v.Cap > 0 {
-		f = f.WithDetails(map[string]any{"limit": v.Cap})
-	}
-	return f.WithReason(strings.ToUpper(v.Reasons[0])).WithReasons(v.Explained)
+	return executor.VerdictError(v, err, "", noun)
 }

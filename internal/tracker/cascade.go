@@ -9,6 +9,7 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/delegation"
 	"parapet/internal/executor"
 	"parapet/internal/fault"
 	"parapet/internal/op"
@@ -77,7 +78,7 @@ func dependentsOf(table string) []dependent {
 			{"time_entries", "time entry", contract.PermTimeEntryDelete, timeEntryColumns, fromTimeEntries + `e.project_id = ANY($2::uuid[])`},
 			{"custom_fields", "custom field", contract.PermProjectUpdate, projectColumns, fromTableInProject("custom_fields")},
 			{"repo_paths", "repository path", contract.PermProjectUpdate, projectColumns, fromTableInProject("repo_paths")},
-			{"delegations", "delegation", contract.PermDelegationRevoke, delegationColumns, fromDelegations + whereColumnDeleted("d.project_id")},
+			{"delegations", "delegation", contract.PermDelegationRevoke, delegation.Type.Columns(), fromDelegations + whereColumnDeleted("d.project_id")},
 		}
 	case "tasks":
 		return []dependent{
@@ -115,7 +116,7 @@ WHERE v.tenant_id = $1 AND ` + whereProjectColumnDeleted("custom_fields", "v", "
 		return []dependent{
 			{"projects", "project", contract.PermProjectUpdate, projectColumns, `projects.projects p WHERE p.tenant_id = $1 AND ` + whereColumnDeleted("p.initiative_id")},
 			{"tasks", "epic", contract.PermTaskUpdate, taskColumns, fromTasks + whereColumnDeleted("t.initiative_id")},
-			{"delegations", "delegation", contract.PermDelegationRevoke, delegationColumns, fromDelegations + whereColumnDeleted("d.initiative_id")},
+			{"delegations", "delegation", contract.PermDelegationRevoke, delegation.Type.Columns(), fromDelegations + whereColumnDeleted("d.initiative_id")},
 		}
 	default:
 		return nil

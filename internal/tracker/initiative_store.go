@@ -73,6 +73,12 @@ func loadInitiative(ctx context.Context, c *executor.Call, sql string, initiativ
 	return row, err
 }
 
+// lockInitiativeResource locks an initiative against deletion and returns its policy input.
+func lockInitiativeResource(ctx context.Context, c *executor.Call, id op.UUID) (authz.Resource, error) {
+	row, err := loadInitiative(ctx, c, keyShareInitiativeSQL, id)
+	return row.resource(c.Tenant), err
+}
+
 // resource converts the initiative to policy input.
 func (r *initiativeRow) resource(tenant op.UUID) authz.Resource {
 	return initiativeType.Resource(string(tenant), r)

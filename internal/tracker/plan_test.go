@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/delegation"
 	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
@@ -62,7 +63,7 @@ func (e *queryRecorder) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatch
 func (w *world) recordQueries(e *queryRecorder) {
 	w.t.Helper()
 	module := executor.New(executor.Config{
-		Module: contract.Module, Engine: w.engine, Delegations: tracker.Delegations{}, Principals: w, Clock: w, Log: slog.New(slog.DiscardHandler),
+		Module: contract.Module, Engine: w.engine, Delegations: delegation.ActiveReader{}, Principals: w, Clock: w, Log: slog.New(slog.DiscardHandler),
 		Pool: w.db.PoolWith(w.t, postgres.Config{URL: w.db.RoleURL(postgres.RoleTracker), MaxConns: 2, Tracer: e}),
 	})
 	for _, b := range tracker.New(tracker.Deps{Executor: module, Directory: w}).Operations() {

@@ -103,6 +103,12 @@ func loadProject(ctx context.Context, c *executor.Call, sql string, project op.U
 	return row, err
 }
 
+// lockProjectResource locks a project against deletion and returns its policy input.
+func lockProjectResource(ctx context.Context, c *executor.Call, id op.UUID) (authz.Resource, error) {
+	row, err := loadProject(ctx, c, loadProjectKeyShareSQL, id)
+	return row.resource(c.Tenant), err
+}
+
 // resource converts the project to policy input.
 func (r *projectRow) resource(tenant op.UUID) authz.Resource {
 	return projectType.Resource(string(tenant), r)

@@ -3,6 +3,7 @@ package tracker
 import (
 	"context"
 
+	"parapet/internal/agentrun"
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/executor"
@@ -74,7 +75,7 @@ func (s *Service) promoteIssue(ctx context.Context, c *executor.Call, _ *contrac
 		"issueType": task.IssueType, "priority": task.Priority, "status": task.Status, "assignee": task.AssigneeID, "issueId": issue.ID,
 	})
 	recordIssue(c, &issue, "issue.promoted", contract.EventIssuePromoted, []string{"promotedTaskId"}, map[string]any{"taskId": task.ID})
-	if err := queueRunOnAssignment(ctx, c, task, assignee); err != nil {
+	if err := agentrun.QueueOnAssignment(ctx, c, task.toRunTask(c.Tenant), assignee); err != nil {
 		return nil, err
 	}
 	return task.toTaskForCaller(ctx, c), nil

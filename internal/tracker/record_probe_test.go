@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	"parapet/internal/agentrun"
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/delegation"
 	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
@@ -77,7 +79,7 @@ FROM projects.initiatives i
 WHERE i.tenant_id = @tenant`, func(r *initiativeRow) op.UUID { return r.ID }),
 	"task":  probeOf(taskType, taskSelect, func(r *taskRow) op.UUID { return r.ID }),
 	"issue": probeOf(issueType, issueSelect, func(r *issueRow) op.UUID { return r.ID }),
-	"run":   probeOf(runType, runSelect, func(r *runRow) op.UUID { return r.ID }),
+	"run":   probeOf(agentrun.Type, agentrun.Select, func(r *agentrun.Row) op.UUID { return r.ID }),
 	"deliverable": probeOf(deliverableType, strings.Replace(deliverableSelect, "AND p.id = @project AND d.project_id = @project", "", 1),
 		func(r *deliverableRow) op.UUID { return r.ID }),
 	"comment": probeOf(commentType, commentSelect+`
@@ -88,7 +90,7 @@ WHERE m.tenant_id = @tenant`, func(r *commentRow) op.UUID { return r.ID }),
 FROM projects.time_entries e
 JOIN projects.projects p ON p.tenant_id = @tenant AND p.id = e.project_id
 WHERE e.tenant_id = @tenant`, func(r *timeEntryRow) op.UUID { return r.ID }),
-	"delegation": probeOf(delegationType, delegationSelect+"@tenant", func(r *delegationRow) op.UUID { return r.ID }),
+	"delegation": probeOf(delegation.Type, delegation.Select+"@tenant", func(r *delegation.Row) op.UUID { return r.ID }),
 	"criterion":  probeCriteria,
 }
 

@@ -153,14 +153,6 @@ func referencesOf(out any) []reference {
 		return timeEntryReferences(out)
 	case *contract.TimeEntryPage:
 		return collectReferences(out.Items, timeEntryReferences)
-	case *contract.AgentRun:
-		return runReferences(&out.AgentRunSummary)
-	case *op.Page[contract.AgentRunSummary]:
-		return collectReferences(out.Items, runReferences)
-	case *contract.Delegation:
-		return []reference{{initiativeTarget, &out.InitiativeID, nil}}
-	case *op.Page[contract.Delegation]:
-		return collectReferences(out.Items, func(d *contract.Delegation) []reference { return []reference{{initiativeTarget, &d.InitiativeID, nil}} })
 	}
 	return nil
 }
@@ -188,6 +180,11 @@ func timeEntryReferences(e *contract.TimeEntry) []reference {
 	return []reference{{taskTarget, &e.TaskID, nil}, {issueTarget, &e.IssueID, nil}}
 }
 
-func runReferences(r *contract.AgentRunSummary) []reference {
-	return []reference{{taskTarget, &r.TaskID, &r.TaskKey}}
+// redactRunTasks replaces the tasks in the runs that the caller may not read, in place.
+func redactRunTasks(ctx context.Context, c *executor.Call, runs ...*contract.AgentRunSummary) error {
+	refs := make([]reference, len(runs))
+	for i, r := range runs {
+		refs[i] = reference{taskTarget, &r.TaskID, &r.TaskKey}
+	}
+	return redactReferences(ctx, c, refs)
 }

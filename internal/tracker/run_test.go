@@ -55,7 +55,7 @@ func (w *world) requireOneRun() contract.AgentRunSummary {
 // execute makes one attempt at the run and returns the delay before the next one.
 func (a *otherProcess) execute(run op.UUID) time.Duration {
 	a.t.Helper()
-	retryAfter, err := a.service.ExecuteRun(context.Background(), a.acme, run)
+	retryAfter, err := a.service.Runs().Execute(context.Background(), a.acme, run)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func TestExecuteRun_ConcurrentCallsStartCommandOnce(t *testing.T) {
 		_, _ = begin.Read(make([]byte, 1))
 		cancel()
 	}()
-	if again, err := slow.service.ExecuteRun(ctx, w.acme, run.ID); err != nil || again == 0 {
+	if again, err := slow.service.Runs().Execute(ctx, w.acme, run.ID); err != nil || again == 0 {
 		t.Errorf("cancelled attempt: got retry after %s, %v, want a delay", again, err)
 	}
 	if now := w.listRuns(fields{"taskId": task.ID})[0]; now.Status != contract.RunQueued || now.Attempts != 0 {
@@ -397,7 +397,7 @@ func TestScoreRuns_ScoresFinishedRunsOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			report, err := a.service.ScoreRuns(context.Background())
+			report, err := a.service.Runs().Score(context.Background())
 			if err != nil {
 				t.Error(err)
 			}
@@ -437,7 +437,7 @@ FROM projects.tasks t, now() m, generate_series(1, 1000) n WHERE t.id = $1`, tas
 	sample := func(rate float64) string {
 		t.Helper()
 		w.exec(`UPDATE projects.agent_runs SET scoring = NULL, score = NULL, score_components = NULL, scored_at = NULL`)
-		report, err := w.newModule(2, tracker.Deps{Scoring: map[op.UUID]float64{w.acme: rate}}).service.ScoreRuns(t.Context())
+		report, err := w.newModule(2, tracker.Deps{Scoring: map[op.UUID]float64{w.acme: rate}}).service.Runs().Score(t.Context())
 		if err != nil || report.Scored+report.Skipped != 1000 {
 			t.Fatalf("%+v, %v", report, err)
 		}

@@ -11,11 +11,12 @@
 //   - Epics in projects that the caller may not read are redacted in every response.
 //   - The first answer to a decision request wins. Waiters in any process are woken when it
 //     is committed.
-//   - Assigning a task to an agent queues one run in the same transaction. The agent's
-//     command never runs twice concurrently for one run.
 //
 // Searches (search.go) and the duplicate check (duplicate.go) use an index of terms. Only a
 // database function can read it, within the tenant of the transaction.
+//
+// Agent runs and delegations are packages of their own (agentrun, delegation), which this
+// package composes.
 //
 // Each record type has a file with its rules (project.go) and one with its SQL
 // (project_store.go).
@@ -25,7 +26,9 @@ import (
 	"log/slog"
 	"slices"
 
+	"parapet/internal/agentrun"
 	"parapet/internal/contract/identity"
+	"parapet/internal/delegation"
 	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
@@ -46,7 +49,7 @@ type Deps struct {
 	// that have expired leases.
 	Jobs *postgres.Pool
 	// Agent executes agent runs. If it is nil, runs stay queued.
-	Agent AgentCommand
+	Agent agentrun.Command
 	// Scoring is the share of finished agent runs to score, from 0 to 1, by tenant. Runs
 	// of other tenants are not scored.
 	Scoring map[op.UUID]float64
@@ -59,8 +62,8 @@ type Service struct {
 	directory       identity.Directory
 	jobs            *postgres.Pool
 	decisionWaiters *waiters
-	agent           AgentCommand
-	scoring         map[op.UUID]float64
+	runs            *agentrun.Service
+	delegations     *delegation.Service
 	log             *slog.Logger
 
 	duplicateCheckDisabled bool
@@ -71,11 +74,19 @@ type Service struct {
 func New(d Deps) *Service {
 	s := &Service{
 		executor: d.Executor, directory: d.Directory, jobs: d.Jobs, decisionWaiters: newWaiters(),
-		agent: d.Agent, scoring: d.Scoring, log: d.Log, duplicateCheckDisabled: d.DuplicateCheckDisabled,
+		log: d.Log, duplicateCheckDisabled: d.DuplicateCheckDisabled,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.runs = agentrun.New(agentrun.Deps{
+		Executor: d.Executor, Command: d.Agent, Scoring: d.Scoring, Log: s.log,
+		LoadTask: loadRunTask, LoadCandidate: s.loadCandidate, RedactTasks: redactRunTasks,
+	})
+	s.delegations = delegation.New(delegation.Deps{
+		Executor: d.Executor, LoadCandidate: s.loadCandidate, LockProject: lockProjectResource, LockInitiative: lockInitiativeResource,
+		RedactInitiatives: redactInitiatives,
+	})
 	if d.Notifications != nil {
 		s.listenForDecisions(d.Notifications)
 	}
@@ -95,10 +106,10 @@ func (s *Service) Operations() []op.Bound {
 		s.gateOperations(),
 		s.importOperations(),
 		s.exportOperations(),
-		s.delegationOperations(),
+		s.delegations.Operations(),
 		s.taskOperations(),
 		s.decisionOperations(),
-		s.runOperations(),
+		s.runs.Operations(),
 		s.leaseOperations(),
 		s.dependencyOperations(),
 		s.deliverableOperations(),

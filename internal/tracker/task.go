@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"parapet/internal/agentrun"
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/executor"
@@ -109,7 +110,7 @@ func (s *Service) createTask(ctx context.Context, c *executor.Call, in *contract
 		details["duplicateCheck"] = check
 	}
 	recordTask(c, created, "task.created", contract.EventTaskCreated, nil, details)
-	if err := queueRunOnAssignment(ctx, c, created, assignee); err != nil {
+	if err := agentrun.QueueOnAssignment(ctx, c, created.toRunTask(c.Tenant), assignee); err != nil {
 		return nil, err
 	}
 	return created.toTaskForCaller(ctx, c), nil
@@ -217,7 +218,7 @@ func (s *Service) updateTask(ctx context.Context, c *executor.Call, in *contract
 		details["initiative"] = map[string]*op.UUID{"from": optionalOpaqueID(c.Tenant, old.InitiativeID), "to": optionalOpaqueID(c.Tenant, updated.InitiativeID)}
 	}
 	recordTask(c, updated, "task.updated", contract.EventTaskUpdated, changed, details)
-	if err := queueRunOnAssignment(ctx, c, updated, assignee); err != nil {
+	if err := agentrun.QueueOnAssignment(ctx, c, updated.toRunTask(c.Tenant), assignee); err != nil {
 		return nil, err
 	}
 	return updated.toTaskForCaller(ctx, c), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"parapet/internal/agentrun"
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/executor"
@@ -183,6 +184,27 @@ func loadTasks(ctx context.Context, c *executor.Call, ids []op.UUID) (map[op.UUI
 // resource converts the task to policy input.
 func (r *taskRow) resource(tenant op.UUID) authz.Resource {
 	return taskType.Resource(string(tenant), r)
+}
+
+// toRunTask converts the task to the task of an agent run.
+func (r *taskRow) toRunTask(tenant op.UUID) *agentrun.Task {
+	return &agentrun.Task{
+		ID: r.ID, ProjectID: r.ProjectID, AssigneeID: postgres.ValueOrZero(r.AssigneeID), IsFinal: isFinalCategory(r.StatusCategory),
+		Resource: r.resource(tenant), Public: r.toTaskForEvent(tenant),
+	}
+}
+
+// loadRunTask reads the task of an agent run.
+func loadRunTask(ctx context.Context, c *executor.Call, id op.UUID) (*agentrun.Task, error) {
+	rows, err := loadTasks(ctx, c, []op.UUID{id})
+	if err != nil {
+		return nil, err
+	}
+	task := rows[id]
+	if task == nil {
+		return nil, fault.NotFound("task")
+	}
+	return task.toRunTask(c.Tenant), nil
 }
 
 func (r *taskRow) key() string { return taskKey(r.Prefix, r.Number) }

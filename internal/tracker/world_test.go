@@ -17,6 +17,7 @@ import (
 	"parapet/internal/clock"
 	"parapet/internal/contract/identity"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/delegation"
 	"parapet/internal/executor"
 	"parapet/internal/fault"
 	"parapet/internal/op"
@@ -120,7 +121,7 @@ func newWorldIn(t testing.TB, db *pgtest.DB, conns int32) *world {
 	w.exec(`INSERT INTO identity.tenants (id, slug, name, type) VALUES ($1, 'acme', 'Acme', 'STANDARD'), ($2, 'globex', 'Globex', 'STANDARD')`, w.acme, w.globex)
 	w.exec(`INSERT INTO identity.organisations (tenant_id, id, name) VALUES ($1, $2, 'Works'), ($1, $3, 'Yard'), ($4, $5, 'Labs')`, w.acme, w.orgA, w.orgB, w.globex, w.orgG)
 	module := executor.New(executor.Config{
-		Module: contract.Module, Engine: e, Delegations: tracker.Delegations{}, Principals: w, Clock: w, Log: slog.New(slog.DiscardHandler),
+		Module: contract.Module, Engine: e, Delegations: delegation.ActiveReader{}, Principals: w, Clock: w, Log: slog.New(slog.DiscardHandler),
 		Pool: db.PoolWith(t, postgres.Config{URL: db.RoleURL(postgres.RoleTracker), MaxConns: conns, TenantConns: int(conns), AcquireTimeout: time.Minute, LockTimeout: time.Minute}),
 	})
 	w.deps = tracker.Deps{Executor: module, Directory: w, Jobs: db.Pool(t, postgres.RoleJobs)}
