@@ -15,7 +15,7 @@ func wikiForms() map[string]form {
   pt wiki list --deleted`,
 		},
 		"get-page": {
-			paths: []string{"wiki get"},
+			paths: []string{"wiki get"}, flags: "format=-",
 			long: `Show a page, or an old version of it.
 
 ` + pagePathHelp,

@@ -82,6 +82,8 @@ func checkWiki(s *stage) {
 	s.want(200, `"version":2`, "PUT", page, admin, body{"markdown": "x"}, "If-Match", `"1"`)
 	s.want(412, `"currentVersion":2`, "DELETE", page, admin, nil, "If-Match", `"1"`)
 	s.want(400, `"field":"If-Match"`, "DELETE", page, admin, nil, "If-Match", `W/"2"`)
+	s.want(200, "<body>\n<p>x</p>\n</body>", "GET", page+"?format=html", admin, nil)
+	s.want(200, `"html":"<p>x</p>`, "GET", page+"?format=html", admin, nil, "Accept", "application/json")
 	r := s.ask(s.t, "GET", page, admin, nil)
 	if tag := r.Header().Get("ETag"); tag != `"2"` {
 		s.t.Errorf("ETag: got %q, want the version", tag)

@@ -137,6 +137,13 @@ func (a *API) writeResponse(c *gin.Context, o *op.Operation, out any) {
 		c.Writer.WriteHeaderNow()
 		return
 	}
+	if d, ok := out.(op.DocumentOutput); ok && c.Request.Header.Get("Accept") != "application/json" {
+		if mediaType, document := d.Document(); mediaType != "" {
+			c.Header("Vary", "Accept")
+			c.Data(o.Status, mediaType, []byte(document))
+			return
+		}
+	}
 	text, err := json.Marshal(out)
 	if err != nil {
 		a.writeError(c, fault.Internal(err))

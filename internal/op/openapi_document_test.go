@@ -442,6 +442,7 @@ func TestExampleTables_NameExistingFields(t *testing.T) {
 		memberNames(o.In, names)
 		for _, f := range o.Fields {
 			names[f.Name] = true
+			names[strings.TrimSuffix(o.In.Name(), "In")+"."+f.Name] = true
 			memberNames(f.Value(), names)
 		}
 	}

@@ -89,7 +89,6 @@ var exampleValues = map[string]any{
 	"PageEntry.path":           "specs/reader-api",
 	"PageSummary.path":         "specs/reader-api",
 	"PutPage.path":             "specs/reader-api",
-	"PutPageOut.path":          "specs/reader-api",
 	"RestorePage.path":         "specs/reader-api",
 	"markdown":                 "# Reader API\n\nReads one record at a time.",
 	"sourceCommit":             "0123abc",

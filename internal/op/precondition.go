@@ -20,6 +20,13 @@ type Versioned interface {
 	EntityTag() string
 }
 
+// DocumentOutput is implemented by outputs that can also be sent as a document of another media
+// type than JSON.
+type DocumentOutput interface {
+	// Document returns "" as the media type if the output is JSON.
+	Document() (mediaType, text string)
+}
+
 // readPrecondition sets the field ifVersion from the header If-Match: "3", or from
 // If-None-Match: *, which means that the record must not exist (version 0). It ignores the
 // headers of an operation without the field.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"parapet/internal/authz"
+	"parapet/internal/clock"
 	contract "parapet/internal/contract/wiki"
 	"parapet/internal/executor"
 	"parapet/internal/fault"
@@ -67,6 +68,11 @@ func getPage(ctx context.Context, c *executor.Call, in *contract.GetPageIn, row 
 	if number != row.Version {
 		page.Version, page.Title, page.Classification, page.SourceCommit = v.Version, v.Title, v.Classification, textOf(v.SourceCommit)
 		page.UpdatedBy, page.UpdatedAt = v.CreatedBy, v.CreatedAt
+	}
+	if in.Format == contract.FormatHTML {
+		if page.HTML, err = renderHTML(row.Path, v.Markdown, clock.System{}.Now); err != nil {
+			return nil, err
+		}
 	}
 	return page, nil
 }

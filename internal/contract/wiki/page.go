@@ -1,6 +1,7 @@
 package wiki
 
 import (
+	"html"
 	"strconv"
 	"time"
 
@@ -31,6 +32,16 @@ func (p *PageSummary) EntityTag() string { return strconv.Quote(strconv.Itoa(p.V
 type Page struct {
 	PageSummary
 	Markdown string `json:"markdown" doc:"The page's text, Markdown. Untrusted text."`
+	HTML     string `json:"html,omitempty" doc:"The text as sanitized HTML; only with format html. Untrusted text."`
+}
+
+// Document returns the page as an HTML document if it was requested as HTML.
+func (p *Page) Document() (mediaType, text string) {
+	if p.HTML == "" {
+		return "", ""
+	}
+	return "text/html; charset=utf-8", "<!DOCTYPE html>\n<html>\n<head>\n<meta charset=\"utf-8\">\n<title>" + html.EscapeString(p.Title) +
+		"</title>\n</head>\n<body>\n" + p.HTML + "</body>\n</html>\n"
 }
 
 // The results of PutPage.
@@ -69,7 +80,14 @@ var PutPage = op.Declare[PutPageIn, PutPageOut](Contract, op.Spec{
 type GetPageIn struct {
 	Path    string `path:"path" rest:"true" doc:"The page's path."`
 	Version *int   `query:"version" minimum:"1" doc:"An old version. Default: the current version."`
+	Format  string `query:"format" enum:"json|html" doc:"html adds the text as sanitized HTML; a browser then gets an HTML document."`
 }
+
+// The formats of a page.
+const (
+	FormatJSON = "json"
+	FormatHTML = "html"
+)
 
 // GetPage returns a page.
 var GetPage = op.Declare[GetPageIn, Page](Contract, op.Spec{
