@@ -49,6 +49,7 @@ func specialCommands() []specialCommand {
 		{groupAdministration, "grants list", newListGrantsCmd},
 		{groupAdministration, "access of", newAccessCmd},
 		{groupAdministration, "audit", newLogCmd("list-audit-entries", "audit")},
+		{groupAdministration, "audit export", newAuditExportCmd},
 		{groupAdministration, "decisions", newLogCmd("list-decisions", "decisions")},
 		{groupOther, "prime", newPrimeCmd},
 		{groupOther, "api", newAPICmd},

@@ -1,12 +1,7 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"errors"
-	"io"
-	"os"
-	"path/filepath"
 	"reflect"
 
 	"github.com/go-json-experiment/json"
@@ -64,15 +59,16 @@ func (o *exportOptions) run(ctx context.Context, args []string) error {
 			return err
 		}
 		return o.inv.show(ctx, view{data: items})
-	case name == "" || name == "-":
-		_, err := o.writeLines(ctx, c, o.inv.Out)
-		return err
 	default:
-		n, err := o.writeFile(ctx, c, name)
-		if err == nil {
-			o.inv.printNote("%d items written to %s", n, text.Line(name))
-		}
-		return err
+		return o.inv.writeExport(name, "items", func(w *exportWriter) error {
+			return o.forEachItem(ctx, c, func(item *tracker.ImportItem) error {
+				line, err := json.Marshal(item, json.Deterministic(true))
+				if err != nil {
+					return err
+				}
+				return w.writeLine(text.JSON(line))
+			})
+		})
 	}
 }
 
@@ -83,39 +79,4 @@ func (o *exportOptions) forEachItem(ctx context.Context, c *client.Client, f fun
 		return err
 	}
 	return forEachItem(ctx, c, tracker.ExportItems, in, f)
-}
-
-// writeLines writes each item on its own line and returns the number of items.
-func (o *exportOptions) writeLines(ctx context.Context, c *client.Client, w io.Writer) (int, error) {
-	out := bufio.NewWriterSize(w, 64<<10)
-	n := 0
-	err := o.forEachItem(ctx, c, func(item *tracker.ImportItem) error {
-		line, err := json.Marshal(item, json.Deterministic(true))
-		if err != nil {
-			return err
-		}
-		n++
-		if n%maxPage == 0 && w != o.inv.Out {
-			o.inv.showProgress("%d items", n)
-		}
-		_, err = out.Write(append(text.JSON(line), '\n'))
-		return err
-	})
-	return n, errors.Join(err, out.Flush())
-}
-
-// writeFile writes the items to a file atomically and returns their number. Only the
-// owner can read the file, because the items may be classified.
-func (o *exportOptions) writeFile(ctx context.Context, c *client.Client, name string) (int, error) {
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return 0, usage(err)
-	}
-	defer os.Remove(f.Name())
-	n, err := o.writeLines(ctx, c, f)
-	o.inv.clearProgress()
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return 0, err
-	}
-	return n, os.Rename(f.Name(), name)
 }

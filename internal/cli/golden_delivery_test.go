@@ -136,6 +136,7 @@ func auditGoldens() goldenGroup {
 		},
 		cases: []goldenCase{
 			{"list-audit-entries", []string{"list-audit-entries", "--credential", keyID, "--action", "api_key.revoked"}, environment{}},
+			{"audit-export", []string{"audit", "export", "--format", "csv"}, environment{}},
 			{"list-decisions", []string{"list-decisions", "--credential", keyID, "--allow=false"}, environment{}},
 			{"get-decision", []string{"get-decision", runID}, environment{}},
 			{"get-decision-altered", []string{"get-decision", taskID}, environment{}},
