@@ -21,7 +21,7 @@ RACE = $(shell if [ "$$(go env CGO_ENABLED)" = 1 ]; then echo -race; else echo "
 
 # Packages that start goroutines or share memory between them: their tests run with the race detector in every run, the others' every night (make test-race).
 RACED := ./cmd/pt ./internal/admission ./internal/agentcmd ./internal/app ./internal/audit ./internal/client ./internal/decisionlog \
-	./internal/events ./internal/executor ./internal/httpapi ./internal/mcp ./internal/postgres/... ./internal/principal ./internal/telemetry ./internal/token ./jobs
+	./internal/events ./internal/executor ./internal/httpapi ./internal/mcp ./internal/postgres/... ./internal/principal ./internal/telemetry ./internal/token ./internal/webhook ./jobs
 
 # Compiling and testing policies allocates a lot. Fewer collections save a quarter of the processor time for three times the memory (600 MB for the largest package).
 GC := GOGC=400

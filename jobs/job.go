@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -71,14 +72,33 @@ func (w *worker[A]) Work(ctx context.Context, job *river.Job[A]) error {
 	return nil
 }
 
-// Trigger inserts a job for each event of some types.
+// Trigger inserts jobs for events of some types.
 type Trigger struct {
 	// Name identifies the trigger among the subscribers of events, so it never changes.
 	Name string
-	// Events are the types of events.
+	// Events are the types of events. Types are more of them, as names or prefixes with a star.
 	Events []*op.EventType
+	Types  []string
 	// Args returns the arguments of the job for an event.
 	Args func(events.Event) (Args, error)
+	// Batch, if set in place of Args, returns the jobs for a batch of events, perhaps none. It
+	// can write with tx, in the transaction that inserts the jobs.
+	Batch func(ctx context.Context, tx pgx.Tx, list []events.Event) ([]Args, error)
+}
+
+// jobs returns the arguments of the jobs for a batch of events.
+func (t Trigger) jobs(ctx context.Context, tx pgx.Tx, list []events.Event) ([]Args, error) {
+	if t.Batch != nil {
+		return t.Batch(ctx, tx, list)
+	}
+	all := make([]Args, len(list))
+	for n, e := range list {
+		var err error
+		if all[n], err = t.Args(e); err != nil {
+			return nil, fmt.Errorf("jobs: %s: %w", e.Type, err)
+		}
+	}
+	return all, nil
 }
 
 // inserter inserts the jobs of triggers. Its client is set when all workers are known.
@@ -88,23 +108,23 @@ type inserter struct {
 	queues map[string]string
 }
 
-// subscriber returns the subscriber of a trigger. It inserts each job in the transaction that
-// marks its event as processed, so there is one job per event.
+// subscriber returns the subscriber of a trigger. It inserts the jobs in the transaction that
+// marks their events as processed, so no job is lost or inserted twice.
 func (i *inserter) subscriber(t Trigger) events.Subscriber {
-	types := make([]string, len(t.Events))
-	for n, e := range t.Events {
-		types[n] = e.Name
+	types := slices.Clone(t.Types)
+	for _, e := range t.Events {
+		types = append(types, e.Name)
 	}
 	return events.Subscriber{Name: t.Name, Types: types, Handle: func(ctx context.Context, tx pgx.Tx, list []events.Event) error {
-		inserted := make([]river.InsertManyParams, len(list))
-		for n, e := range list {
-			args, err := t.Args(e)
-			if err != nil {
-				return fmt.Errorf("jobs: %s: %w", e.Type, err)
-			}
+		all, err := t.jobs(ctx, tx, list)
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		inserted := make([]river.InsertManyParams, len(all))
+		for n, args := range all {
 			inserted[n] = river.InsertManyParams{Args: args, InsertOpts: &river.InsertOpts{Queue: i.queues[args.Kind()]}}
 		}
-		_, err := i.client.InsertManyTx(ctx, tx, inserted)
+		_, err = i.client.InsertManyTx(ctx, tx, inserted)
 		return err
 	}}
 }

@@ -266,6 +266,7 @@ var exceptions = []exception{
 	{"index", "events.deliveries_failing", byAge},
 	{"index", "events.processed_age", byAge},
 	{"index", "events.notifications_age", byAge},
+	{"index", "events.webhook_deliveries_age", byAge},
 	{"policy", "events.outbox.publish_auth", zeroTenant},
 	{"policy", "events.*.dispatch", allTenants},
 	{"policy", "events.idempotency_keys.idempotency_keys_housekeeping", allTenants},

@@ -23,6 +23,7 @@ import (
 	"parapet/internal/postgres"
 	"parapet/internal/token"
 	"parapet/internal/tracker"
+	"parapet/internal/webhook"
 	"parapet/internal/wiki"
 )
 
@@ -100,7 +101,26 @@ func buildIdentity(_ context.Context, b *builder, pool *postgres.Pool) (module.M
 		return module.Module{}, err
 	}
 	b.directory = service
-	return service.Module(), nil
+	webhooks, err := b.newWebhooks(pool)
+	if err != nil {
+		return module.Module{}, err
+	}
+	return module.Join(service.Module(), webhooks.Module()), nil
+}
+
+// newWebhooks builds the webhooks, which belong to the identity module.
+func (b *builder) newWebhooks(pool *postgres.Pool) (*webhook.Service, error) {
+	var types []string
+	for _, m := range contract.Modules() {
+		for _, e := range m.Events() {
+			types = append(types, e.Name)
+		}
+	}
+	return webhook.New(webhook.Deps{
+		Executor: b.newExecutor(contractidentity.Module, pool, nil), Pool: pool, Jobs: b.pools.byRole[postgres.RoleJobs],
+		Policies: b.engine, Principals: b.checker, Log: b.log, EventTypes: types,
+		Secret: b.cfg.JWTSecret, PreviousSecret: b.cfg.JWTPrevious, AllowedNetworks: b.cfg.WebhookNetworks,
+	})
 }
 
 func buildTracker(ctx context.Context, b *builder, pool *postgres.Pool) (module.Module, error) {

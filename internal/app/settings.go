@@ -65,6 +65,8 @@ type Config struct {
 	DuplicateCheck bool
 	// MaxPersonalKeys is the maximum number of active personal keys per user.
 	MaxPersonalKeys int
+	// WebhookNetworks are networks besides the public internet that webhooks may reach.
+	WebhookNetworks []netip.Prefix
 	SMTPURL         string
 	MailFrom        string
 	PublicURL       string
@@ -130,6 +132,7 @@ func ownSettings() []Setting {
 			return mail.CheckFrom(v)
 		}},
 		{Name: "PT_PUBLIC_URL", Doc: "Address at which users reach the service, for example `https://parapet.example.org`. Links in mail start with it. Required if `PT_SMTP_URL` is set.", set: setPublicURL},
+		{Name: "PT_WEBHOOK_ALLOWED_NETWORKS", Doc: "Networks as prefixes such as `10.1.0.0/16`, separated by commas, that webhooks may reach besides the public internet, also with http and on any port. Every user with the permission webhook.manage can then send requests to every host in them. None if not set.", set: setWebhookNetworks},
 		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MS", Default: "30000", Doc: "How long a successful principal check is cached, in milliseconds. 0 turns the cache off.", set: millisSetting(func(c *Config) *time.Duration { return &c.CheckTTL })},
 		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MAX_MS", Default: "60000", Doc: "Upper limit of `PRINCIPAL_CHECK_CACHE_TTL_MS`, in milliseconds. Values above 60000 count as 60000.", set: millisSetting(func(c *Config) *time.Duration { return &c.CheckTTLMax })},
 		{Name: "CRON_SECRET", Secret: true, Doc: "Bearer token of the cron route (`GET /api/cron/run-scores/process`). Without it the route is turned off.", set: textSetting(func(c *Config) *string { return &c.CronSecret })},
@@ -403,6 +406,17 @@ func setScoring(c *Config, v string) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+func setWebhookNetworks(c *Config, v string) error {
+	for _, item := range SplitList(v) {
+		p, err := netip.ParsePrefix(item)
+		if err != nil || p != p.Masked() || p.Addr().Is4In6() {
+			return fmt.Errorf("%q must be a network such as 10.1.0.0/16 or fd00:1::/64, without bits after the prefix", item)
+		}
+		c.WebhookNetworks = append(c.WebhookNetworks, p)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ var bans = []ban{
 	{
 		what: pgx,
 		only: []string{
-			"internal/postgres", "internal/identity", "internal/tracker", "internal/catalog", "internal/wiki",
+			"internal/postgres", "internal/identity", "internal/tracker", "internal/catalog", "internal/wiki", "internal/webhook",
 			"internal/audit", "internal/events", "internal/decisionlog", "internal/principal", "internal/executor", "internal/app", "jobs",
 			"cmd/ptd", "internal/dev", // migrate, provision and seed connect by DIRECT_URL, beside the pools of the modules
 		},

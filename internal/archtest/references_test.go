@@ -14,6 +14,7 @@ import (
 // "Type.field" or "field" for every type, each with its reason.
 func idsWithoutReference() map[string]string {
 	return map[string]string{
+		"WebhookDelivery.webhookId":         "a webhook has no name",
 		"ShortlistEntry.entryId":            "the title of the entry is next to it",
 		"id":                                "it is the record itself",
 		"assignmentId":                      "an assignment of a role has no name",

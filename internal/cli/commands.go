@@ -82,6 +82,7 @@ func commandFamilies() map[string]commandFamily {
 		"catalog":       {"Manage the entries of the catalog", "Find, write, publish and archive the entries of the catalog."},
 		"shortlists":    {"Manage shortlists of catalog entries", "Manage curated, ordered lists of catalog entries."},
 		"taxonomy":      {"Manage the taxonomy of the catalog", "Manage the tree of nodes that classify the entries of the catalog."},
+		"webhooks":      {"Manage webhooks, which send events to other systems", "Manage the addresses that receive the events of the tenant, and read the log of the deliveries."},
 		"wiki":          {"Read and write wiki pages", "Read, publish and search wiki pages, and show their history."},
 		"notifications": {"Read your notifications", "List your notifications and mark them as read."},
 	}

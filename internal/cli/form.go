@@ -89,7 +89,7 @@ type section struct {
 func sections() []section {
 	return []section{
 		{groupTasks, taskForms()}, {groupDecisions, decisionForms()}, {groupIssues, issueForms()}, {groupProjects, projectForms()},
-		{groupPlanning, planningForms()}, {groupRecords, recordForms()}, {groupCatalog, catalogForms()}, {groupWiki, wikiForms()}, {groupAccess, accessForms()}, {groupAccess, keyForms()}, {groupAdministration, administrationForms()}, {groupAdministration, grantForms()}, {groupAdministration, logForms()},
+		{groupPlanning, planningForms()}, {groupRecords, recordForms()}, {groupCatalog, catalogForms()}, {groupWiki, wikiForms()}, {groupAccess, accessForms()}, {groupAccess, keyForms()}, {groupAdministration, administrationForms()}, {groupAdministration, webhookForms()}, {groupAdministration, grantForms()}, {groupAdministration, logForms()},
 	}
 }
 

@@ -76,6 +76,8 @@ var layouts = sync.OnceValue(func() map[reflect.Type]layout {
 		reflect.TypeFor[catalog.Shortlist]():           {columns: "name status classification updatedAt id"},
 		reflect.TypeFor[catalog.ShortlistEntry]():      {columns: "position title status note? entryId=ID", title: "{position}. {title}", omit: "position"},
 		reflect.TypeFor[catalog.TaxonomyNode]():        {columns: "path name description? id", omit: "label depth"},
+		reflect.TypeFor[identity.Webhook]():            {columns: "url enabled eventTypes pausedUntil? lastSuccessAt? id", title: "{url}"},
+		reflect.TypeFor[identity.WebhookDelivery]():    {columns: "createdAt=Queued eventType status attempts outcome? responseStatus=HTTP? nextAttemptAt=Next? id", title: "Delivery of {eventType}"},
 		reflect.TypeFor[tracker.Stage](): {
 			columns: "position name=Stage status startDate? endDate? gate.name=Gate? gate.status=Gate_status? votes? id=Stage_ID gate.id=Gate_ID?",
 			values: map[string]valueFunc{"votes": value(func(s *tracker.Stage) string {

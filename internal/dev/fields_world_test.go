@@ -235,6 +235,23 @@ func (s *fieldServer) createFixtures(t testing.TB) {
 	set([]string{"create-membership"}, func() map[string]any {
 		return map[string]any{"tenantId": other, "userId": user()}
 	})
+	// A webhook for events that do not happen, because tests must not send requests.
+	webhook := func() any {
+		made, _ := s.make("/api/webhooks", map[string]any{"url": "https://receiver.invalid/", "eventTypes": []string{"events.webhook.disabled"}})["webhook"].(map[string]any)
+		return made["id"]
+	}
+	set([]string{"delete-webhook"}, one("webhookId", webhook))
+	set([]string{"create-webhook"}, func() map[string]any {
+		// A tenant has at most 50 webhooks.
+		var page struct{ Items []struct{ ID string } }
+		w.get(s.tb, "/api/webhooks?limit=200", &page)
+		for _, made := range page.Items {
+			if made.ID != w.ids["webhookId"] && made.ID != w.ids["delete-webhook webhookId"] {
+				s.ask(s.tb, "DELETE", "/api/webhooks/"+made.ID, w.token, nil)
+			}
+		}
+		return nil
+	})
 	set([]string{"revoke-key"}, one("keyId", func() any { return s.make("/api/auth/api-keys", map[string]any{"label": "fields"})["id"] }))
 	for _, u := range office.Users {
 		if u.IntegrationKey != nil {

@@ -108,6 +108,10 @@ func newParityWorld(t testing.TB, d *Dev, token, tag string) *parityWorld {
 	for name, value := range delegation {
 		w.ids["create-delegation "+name] = value
 	}
+	hook, _ := w.make(t, "/api/webhooks", map[string]any{"url": "https://receiver.invalid/" + tag, "eventTypes": []string{"catalog.*"}})["webhook"].(map[string]any)
+	w.ids["webhookId"] = hook["id"]
+	w.ids["deliveryId"] = w.make(t, fmt.Sprintf("/api/webhooks/%s/test", hook["id"]), nil)["id"]
+	w.ids["create-webhook url"], w.ids["create-webhook eventTypes"] = "https://receiver.invalid/", []any{"catalog.*"}
 	root := w.make(t, "/api/catalog/taxonomy", map[string]any{"name": "Node " + tag})["id"]
 	w.ids["nodeId"] = w.make(t, "/api/catalog/taxonomy", map[string]any{"name": "Below", "parentId": root})["id"]
 	w.ids["create-taxonomy-node parentId"] = root

@@ -22,6 +22,9 @@ const (
 	decisionRaised = "projects.decision_request.raised"
 )
 
+// webhookDisabled is the event that reports that the server has disabled a webhook.
+const webhookDisabled = "events.webhook.disabled"
+
 // Audiences of a notification.
 const (
 	// ToUser addresses one user.
@@ -34,11 +37,12 @@ const (
 //   - an expiring service key: to the tenant's administrators;
 //   - a change to a user's record, memberships, roles or keys by somebody else: to that user;
 //   - a raised decision request: to the users that it names, or else to the administrators;
-//   - a closed decision request: to the user who raised it.
+//   - a closed decision request: to the user who raised it;
+//   - a webhook that the server has disabled: to its owner and to the administrators.
 func Notifications() Subscriber {
 	return Subscriber{
 		Name:   "notifications",
-		Types:  []string{"directory.user.*", "directory.membership.*", "directory.role.assigned", "directory.role.unassigned", decisionEvents},
+		Types:  []string{"directory.user.*", "directory.membership.*", "directory.role.assigned", "directory.role.unassigned", decisionEvents, webhookDisabled},
 		Handle: writeNotifications,
 	}
 }
@@ -83,6 +87,13 @@ type recipient struct {
 func recipients(e *Event) []recipient {
 	if e.Type == KeyExpiryWarned {
 		return []recipient{{audience: ToAdministrators}}
+	}
+	if e.Type == webhookDisabled {
+		list := []recipient{{audience: ToAdministrators}}
+		if user, ok := affectedUsers(e); ok {
+			list = append(list, recipient{ToUser, user})
+		}
+		return list
 	}
 	if !Matches(decisionEvents, e.Type) {
 		if user, ok := affectedUsers(e); ok && user != e.ActorID {

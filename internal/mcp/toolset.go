@@ -38,6 +38,7 @@ func Toolsets() []Toolset {
 		{"catalog", "catalog entries, the taxonomy and shortlists"},
 		{"account", "the caller's identity, organisations, permissions and keys"},
 		{"audit", "audit entries, decision log, events, notifications"},
+		{"webhooks", "webhooks and the log of their deliveries"},
 		{"wiki", "wiki pages and their versions"},
 		{"directory", "tenants, organisations, people, roles"},
 	}
@@ -80,6 +81,7 @@ var pathToolsets = []struct{ part, toolset string }{
 	{"/api/workspace", "projects"},
 	{"/api/inbox", "tasks"},
 	{"/api/projects", "projects"},
+	{"/api/webhooks", "webhooks"},
 	{"/api/auth", "account"},
 	{"/api/audit", "audit"},
 	{"/api/explain-decision", "audit"},

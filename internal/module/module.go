@@ -4,6 +4,7 @@ package module
 
 import (
 	"context"
+	"slices"
 
 	"parapet/internal/events"
 	"parapet/internal/op"
@@ -32,6 +33,21 @@ type Module struct {
 	// EndWaits, if set, ends requests that wait for something. It is called when the process
 	// begins to stop.
 	EndWaits func()
+}
+
+// Join returns a module with the parts of several packages. The first one gives EndWaits.
+func Join(first Module, others ...Module) Module {
+	for _, m := range others {
+		first.Operations = slices.Concat(first.Operations, m.Operations)
+		first.Subscribers = slices.Concat(first.Subscribers, m.Subscribers)
+		first.Jobs = slices.Concat(first.Jobs, m.Jobs)
+		first.Triggers = slices.Concat(first.Triggers, m.Triggers)
+		first.Retention = slices.Concat(first.Retention, m.Retention)
+		first.Maintenance = slices.Concat(first.Maintenance, m.Maintenance)
+		first.Cron = slices.Concat(first.Cron, m.Cron)
+		first.Gauges = slices.Concat(first.Gauges, m.Gauges)
+	}
+	return first
 }
 
 // Cron is work that an external scheduler starts with a request to Path.

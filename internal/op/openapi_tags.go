@@ -37,6 +37,7 @@ var tags = []tag{
 	{"tenants", "Tenants, which isolate the data of customers from each other.", []string{"/api/tenants"}},
 	{"time-entries", "Time that users spent on projects, tasks and issues.", []string{"/api/time-entries"}},
 	{"users", "People, service principals and synthetic agents.", []string{"/api/users", "/api/people"}},
+	{"webhooks", "Addresses that receive the events of the tenant, and the log of the deliveries.", []string{"/api/webhooks"}},
 	{"wiki", "Wiki pages by path, with their versions.", []string{"/api/pages"}},
 }
 

@@ -14,7 +14,7 @@ var catalogue = setOf(
 	"role.read", "role.create", "role.update", "role.delete", "role.assign",
 	"api_key.issue", "api_key.read.own", "api_key.revoke.own", "api_key.issue_for_service",
 	"audit.read.own", "audit.read.organisation", "audit.read.tenant", "audit.read.classified",
-	"decision_log.read", "events.read",
+	"decision_log.read", "events.read", "webhooks.read", "webhook.manage",
 	"taxonomy.read", "taxonomy.create", "taxonomy.update", "taxonomy.delete",
 	"catalog_entries.read", "catalog_entry.create", "catalog_entry.update", "catalog_entry.update.own", "catalog_entry.publish",
 	"catalog_entry.delete", "catalog_entry.delete.own",
