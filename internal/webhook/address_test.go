@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"errors"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -27,16 +28,16 @@ func TestNetworks_CheckRejectsAddressesThatAreNotPublic(t *testing.T) {
 		"[64:ff9b::7f00:1]:443": errAddress, "[64:ff9b::a9fe:a9fe]:443": errAddress, "[64:ff9b:1::1]:443": errAddress,
 		"[2002:7f00:1::1]:443": errAddress, "[2002:c0a8:101::1]:443": errAddress, "[5f00::1]:443": errAddress,
 	} {
-		if got := allowed.check(netip.MustParseAddrPort(address), true); got != want {
+		if got := allowed.check(netip.MustParseAddrPort(address), true); !errors.Is(got, want) {
 			t.Errorf("%s with TLS: got %v, want %v", address, got, want)
 		}
 	}
 	for address, want := range map[string]error{"93.184.215.14:8080": errListedOnly, "10.1.2.3:80": nil, "10.2.0.1:80": errAddress} {
-		if got := allowed.check(netip.MustParseAddrPort(address), false); got != want {
+		if got := allowed.check(netip.MustParseAddrPort(address), false); !errors.Is(got, want) {
 			t.Errorf("%s without TLS: got %v, want %v", address, got, want)
 		}
 	}
-	if err := allowed.check(netip.AddrPort{}, true); err != errAddress {
+	if err := allowed.check(netip.AddrPort{}, true); !errors.Is(err, errAddress) {
 		t.Errorf("no address: got %v", err)
 	}
 }

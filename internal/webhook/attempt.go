@@ -18,6 +18,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"parapet/internal/clock"
 	"parapet/internal/op"
 )
 
@@ -97,11 +98,11 @@ func (s *sender) close() {
 
 // send makes one attempt to deliver a body.
 func (s *sender) send(ctx context.Context, url string, id op.UUID, at time.Time, body []byte, secrets ...[]byte) result {
-	began := time.Now()
+	began := clock.System{}.Now()
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	r := s.post(ctx, url, id, at, body, secrets)
-	r.duration = time.Since(began)
+	r.duration = clock.System{}.Now().Sub(began)
 	return r
 }
 
@@ -120,7 +121,7 @@ func (s *sender) post(ctx context.Context, url string, id op.UUID, at time.Time,
 	if request.URL.Scheme == "https" {
 		client = s.secure
 	}
-	response, err := client.Do(request) //nolint:gosec // the dialer checks each address
+	response, err := client.Do(request)
 	if err != nil {
 		return failedRequest(err)
 	}
@@ -137,7 +138,7 @@ func (s *sender) post(ctx context.Context, url string, id op.UUID, at time.Time,
 		r.outcome, r.message = outcomeGone, "The receiver answered 410: it wants no more events."
 	default:
 		r.outcome, r.message = outcomeStatus, fmt.Sprintf("The receiver answered with the status %d.", r.status)
-		r.retryAfter = parseRetryAfter(response.Header.Get("Retry-After"), time.Now())
+		r.retryAfter = parseRetryAfter(response.Header.Get("Retry-After"), at)
 	}
 	return r
 }

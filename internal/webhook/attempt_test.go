@@ -24,7 +24,7 @@ import (
 type nameServer struct {
 	mu        sync.Mutex
 	addresses []netip.Addr
-	asked     int
+	questions int
 }
 
 func (n *nameServer) resolver() *net.Resolver {
@@ -51,8 +51,8 @@ func (n *nameServer) serve(conn net.Conn) {
 	copy(answer[2:12], []byte{0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0})
 	if question[end-3] == 1 {
 		n.mu.Lock()
-		a := n.addresses[min(n.asked, len(n.addresses)-1)].As4()
-		n.asked++
+		a := n.addresses[min(n.questions, len(n.addresses)-1)].As4()
+		n.questions++
 		n.mu.Unlock()
 		answer[7] = 1
 		answer = append(answer, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4)

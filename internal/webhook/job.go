@@ -71,7 +71,7 @@ func (s *Service) Send(ctx context.Context, tenant, webhook op.UUID, number int6
 		return crowded + rand.N(crowded), nil //nolint:gosec // no secret
 	}
 	defer s.tenants.release(tenant)
-	j := &sending{s: s, tenant: tenant, webhook: webhook, number: number, deadline: time.Now().Add(turn), authority: authority{s: s, tenant: tenant}}
+	j := &sending{s: s, tenant: tenant, webhook: webhook, number: number, deadline: s.deps.Clock.Now().Add(turn), authority: authority{s: s, tenant: tenant}}
 	var done *finished
 	for {
 		w, d, err := j.advance(ctx, done)
@@ -151,7 +151,7 @@ func (j *sending) advance(ctx context.Context, done *finished) (*owned, *deliver
 		case w.RunNumber != j.number || !w.Enabled || j.disable != "":
 			j.wait = 0
 			return nil
-		case j.yield || !time.Now().Before(j.deadline) || w.isPaused(now):
+		case j.yield || !now.Before(j.deadline) || w.isPaused(now):
 			return j.schedule(ctx, tx, w, now)
 		}
 		if err := w.openSecrets(ctx, tx, j, now); err != nil {

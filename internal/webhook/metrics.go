@@ -41,7 +41,7 @@ func valueOf(n *atomic.Int64) func() float64 {
 }
 
 func (s *Service) countPending() float64 {
-	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), countTimeout) //nolint:forbidigo // a scrape has no context
 	defer cancel()
 	var n float64
 	if err := s.deps.Jobs.QueryRow(ctx, countPendingSQL).Scan(&n); err != nil {

@@ -281,7 +281,7 @@ func (w *world) call(tenant, user op.UUID, name, path string, body map[string]an
 		if raw.Body, err = json.Marshal(body); err != nil {
 			w.t.Fatal(err)
 		}
-	} else if b.Method == "POST" || b.Method == "PATCH" {
+	} else if b.Method == http.MethodPost || b.Method == http.MethodPatch {
 		raw.Body = []byte(`{}`)
 	}
 	in, err := b.Read(raw)
@@ -376,6 +376,7 @@ type received struct {
 }
 
 func newReceiver(t testing.TB) *receiver {
+	t.Helper()
 	r := &receiver{}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, q *http.Request) {
 		body, _ := io.ReadAll(q.Body)
