@@ -14,6 +14,7 @@ import (
 // cause, with the test that validates them.
 var eventsOfOtherTests = map[string]string{
 	"directory.user.key_expiry_warned":     "jobs: TestKeyExpiry_WarnsOnceADay",
+	"events.webhook.disabled":              "webhook: TestSend_DisablesAtOnce",
 	"projects.agent_run.cancelled":         "tracker: TestExecuteRun_CancelsRunThatMayNotStart",
 	"projects.agent_run.finished":          "tracker: TestExecuteRun_StoresCommandOutcome",
 	"projects.agent_run.queued":            "tracker: TestAssignTask_ToAgentQueuesRun",

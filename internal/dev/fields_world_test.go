@@ -241,12 +241,13 @@ func (s *fieldServer) createFixtures(t testing.TB) {
 		return made["id"]
 	}
 	set([]string{"delete-webhook"}, one("webhookId", webhook))
+	w.ids["update-webhook webhookId"] = webhook()
 	set([]string{"create-webhook"}, func() map[string]any {
 		// A tenant has at most 50 webhooks.
 		var page struct{ Items []struct{ ID string } }
 		w.get(s.tb, "/api/webhooks?limit=200", &page)
 		for _, made := range page.Items {
-			if made.ID != w.ids["webhookId"] && made.ID != w.ids["delete-webhook webhookId"] {
+			if made.ID != w.ids["webhookId"] && made.ID != w.ids["delete-webhook webhookId"] && made.ID != w.ids["update-webhook webhookId"] {
 				s.ask(s.tb, "DELETE", "/api/webhooks/"+made.ID, w.token, nil)
 			}
 		}

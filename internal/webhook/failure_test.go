@@ -8,6 +8,7 @@ import (
 	"time"
 
 	contract "parapet/internal/contract/identity"
+	"parapet/internal/events/eventtest"
 )
 
 // TestSend_PausesAndDisablesAReceiverThatFails lets a receiver fail for a day: it gets few
@@ -143,6 +144,9 @@ func TestSend_DisablesAtOnce(t *testing.T) {
 	if len(got) != 1 || !strings.Contains(string(got[0].body), `"type":"events.webhook.tested"`) {
 		t.Errorf("got %d requests after the rotation, want one with the test", len(got))
 	}
+	// The events of projects are those of the test.
+	w.exec(`DELETE FROM events.outbox WHERE type LIKE 'projects.%'`)
+	eventtest.Require(t, w.owner, contract.EventWebhookDisabled.Name)
 }
 
 // TestSend_OfAStoppedProcessIsRepeated ends a process during a request: the log says that the
