@@ -72,7 +72,7 @@ func newRoot(p *program) *cobra.Command {
 
 		PersistentPreRun: func(*cobra.Command, []string) { p.commandParsed = true },
 	}
-	root.AddCommand(newServe(p), newDev(p), newMigrate(p), newAudit(p), newPolicy(p), newEvents(p), newOffice(p), newProvision(p), newSettings(p), newDoctor(p))
+	root.AddCommand(newServe(p), newDev(p), newMigrate(p), newAudit(p), newPolicy(p), newEvents(p), newJobs(p), newOffice(p), newProvision(p), newSettings(p), newDoctor(p))
 	return root
 }
 
