@@ -59,11 +59,14 @@ func BenchmarkDeliver(b *testing.B) {
 func benchmarkDelivery(b *testing.B, newDeps func(w *world, urls []string) jobs.Deps) {
 	b.Helper()
 	w := newWorld(b, func(d *Deps) { d.Clock = clock.System{} })
-	var received atomic.Int64
+	var received, want atomic.Int64
+	reached := make(chan struct{}, 1)
 	var urls []string
 	for range 3 {
 		s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
-			received.Add(1)
+			if received.Add(1) == want.Load() {
+				reached <- struct{}{}
+			}
 			rw.WriteHeader(http.StatusNoContent)
 		}))
 		b.Cleanup(s.Close)
@@ -89,16 +92,14 @@ func benchmarkDelivery(b *testing.B, newDeps func(w *world, urls []string) jobs.
 				Type: "projects.task.created", TenantID: seeded.acme["tenant"], AggregateType: "task", AggregateID: "x", Payload: []byte(`{"classification":"UNCLASSIFIED"}`),
 			}
 		}
-		want := received.Load() + 3*benchmarkEvents
+		want.Store(received.Load() + 3*benchmarkEvents)
 		err := w.db.Pool(b, postgres.RoleTracker).InTx(b.Context(), string(seeded.acme["tenant"]), nil, func(tx *postgres.Tx) error {
 			return events.Append(b.Context(), tx, list)
 		})
 		if err != nil {
 			b.Fatal(err)
 		}
-		for received.Load() < want {
-			time.Sleep(time.Millisecond)
-		}
+		<-reached
 	}
 	b.ReportMetric(float64(benchmarkEvents*b.N)/b.Elapsed().Seconds(), "events/s")
 }

@@ -22,6 +22,10 @@ const (
 	again = time.Millisecond
 	// crowded is how long a job waits if its tenant uses all its workers.
 	crowded = 500 * time.Millisecond
+	// maxBatch limits the deliveries that are claimed together, and batchTime how long they may be
+	// sent before the job reads again what the owner may read, and stores the results.
+	maxBatch  = 32
+	batchTime = time.Second
 )
 
 // delivery is a claimed delivery with its event. The fields of the event are zero if it was
@@ -55,6 +59,8 @@ type sending struct {
 	number    int64
 	deadline  time.Time
 	authority authority
+	// size is how many deliveries to claim next: more after each batch without a failure.
+	size int
 	// yield ends the turn after the current delivery.
 	yield bool
 	// wait is when the job must run again; zero for never.
@@ -71,23 +77,45 @@ func (s *Service) Send(ctx context.Context, tenant, webhook op.UUID, number int6
 		return crowded + rand.N(crowded), nil //nolint:gosec // no secret
 	}
 	defer s.tenants.release(tenant)
-	j := &sending{s: s, tenant: tenant, webhook: webhook, number: number, deadline: s.deps.Clock.Now().Add(turn), authority: authority{s: s, tenant: tenant}}
-	var done *finished
+	j := &sending{s: s, tenant: tenant, webhook: webhook, number: number, size: 1, deadline: s.deps.Clock.Now().Add(turn), authority: authority{s: s, tenant: tenant}}
+	var done []finished
 	for {
-		w, d, err := j.advance(ctx, done)
+		w, batch, err := j.advance(ctx, done)
 		if err != nil {
 			return 0, err
 		}
 		if j.disable != "" {
 			return 0, s.disable(ctx, tenant, webhook, j.disable)
 		}
-		if d == nil {
+		if len(batch) == 0 {
 			return j.wait, nil
 		}
-		if done, err = j.deliver(ctx, w, d); err != nil {
+		if done, err = j.deliverBatch(ctx, w, batch); err != nil {
 			return 0, err
 		}
 	}
+}
+
+// deliverBatch delivers claimed deliveries one after the other. After a failure, and after
+// batchTime, it leaves the rest unsent.
+func (j *sending) deliverBatch(ctx context.Context, w *owned, batch []delivery) ([]finished, error) {
+	end := j.s.deps.Clock.Now().Add(batchTime)
+	done := make([]finished, 0, len(batch))
+	j.size = min(2*j.size, maxBatch)
+	for i := range batch {
+		if len(done) > 0 && (j.size == 1 || j.s.deps.Clock.Now().After(end)) {
+			done = append(done, finished{delivery: &batch[i], unsent: true})
+			continue
+		}
+		f, err := j.deliver(ctx, w, &batch[i])
+		if err != nil {
+			return nil, err
+		}
+		if done = append(done, *f); !f.skipped && f.result.outcome != outcomeAccepted {
+			j.size = 1
+		}
+	}
+	return done, nil
 }
 
 // finished is a delivery with the result of its attempt.
@@ -95,24 +123,30 @@ type finished struct {
 	delivery *delivery
 	result   result
 	skipped  bool
+	// unsent means that the delivery was claimed, but no attempt was made.
+	unsent bool
+}
+
+func skip(d *delivery, outcome, message string) *finished {
+	return &finished{delivery: d, result: result{outcome: outcome, message: message}, skipped: true}
 }
 
 // deliver decides whether the delivery may be sent, and sends it. It uses no database
 // connection during the request.
 func (j *sending) deliver(ctx context.Context, w *owned, d *delivery) (*finished, error) {
 	if d.EventID != "" && !d.EventExists {
-		return &finished{d, result{outcome: outcomeDeleted, message: "The event was deleted after its retention period."}, true}, nil
+		return skip(d, outcomeDeleted, "The event was deleted after its retention period."), nil
 	}
 	readable, err := j.authority.mayRead(ctx, w, d)
 	if err != nil {
 		return nil, err
 	}
 	if !readable {
-		return &finished{d, result{outcome: outcomeNotReadable, message: "The owner of the webhook is not active, or may not read events like this one."}, true}, nil
+		return skip(d, outcomeNotReadable, "The owner of the webhook is not active, or may not read events like this one."), nil
 	}
 	body, err := newBody(j.tenant, d)
 	if err != nil {
-		return &finished{d, result{outcome: outcomeDeleted, message: "The event cannot be read."}, true}, nil //nolint:nilerr // the event stays unreadable
+		return skip(d, outcomeDeleted, "The event cannot be read."), nil //nolint:nilerr // the event stays unreadable
 	}
 	r := j.s.sender.send(ctx, w.URL, d.ID, j.s.deps.Clock.Now(), body, w.secrets...)
 	j.s.metrics.attempts.Add(1)
@@ -126,11 +160,11 @@ func (j *sending) deliver(ctx context.Context, w *owned, d *delivery) (*finished
 	return &finished{delivery: d, result: r}, nil
 }
 
-// advance stores the result of the last delivery and claims the next one, in one transaction. It
-// returns no delivery if the turn ends.
-func (j *sending) advance(ctx context.Context, done *finished) (*owned, *delivery, error) {
+// advance stores the results of the last deliveries and claims the next ones, in one transaction.
+// It returns no delivery if the turn ends.
+func (j *sending) advance(ctx context.Context, done []finished) (*owned, []delivery, error) {
 	var w *owned
-	var next *delivery
+	var next []delivery
 	err := j.s.deps.Pool.InTx(ctx, string(j.tenant), nil, func(tx *postgres.Tx) error {
 		var err error
 		next = nil
@@ -142,8 +176,8 @@ func (j *sending) advance(ctx context.Context, done *finished) (*owned, *deliver
 			j.wait = 0
 			return nil
 		}
-		if done != nil {
-			if err := j.store(ctx, tx, w, done, now); err != nil {
+		for i := range done {
+			if err := j.store(ctx, tx, w, &done[i], now); err != nil {
 				return err
 			}
 		}
@@ -160,7 +194,7 @@ func (j *sending) advance(ctx context.Context, done *finished) (*owned, *deliver
 		if j.disable != "" {
 			return nil
 		}
-		if next, err = j.claim(ctx, tx, now); err != nil || next != nil {
+		if next, err = j.claim(ctx, tx, now); err != nil || len(next) > 0 {
 			return err
 		}
 		return j.schedule(ctx, tx, w, now)
@@ -168,14 +202,15 @@ func (j *sending) advance(ctx context.Context, done *finished) (*owned, *deliver
 	if err != nil {
 		return nil, nil, err
 	}
-	if done != nil {
-		j.count(done)
+	for i := range done {
+		j.count(&done[i])
 	}
 	return w, next, nil
 }
 
 func (j *sending) count(done *finished) {
 	switch {
+	case done.unsent:
 	case done.skipped:
 		j.s.metrics.skipped.Add(1)
 	case done.result.outcome == outcomeAccepted:
@@ -190,6 +225,8 @@ func (j *sending) store(ctx context.Context, tx *postgres.Tx, w *owned, done *fi
 	d, r := done.delivery, &done.result
 	u := storedResult{status: statusPending}
 	switch {
+	case done.unsent:
+		return releaseClaim(ctx, tx, j.tenant, d.ID, now)
 	case done.skipped:
 		u.status = statusSkipped
 		return storeResult(ctx, tx, j.tenant, d.ID, r, u, now)

@@ -93,13 +93,13 @@ func (w *owned) openSecrets(ctx context.Context, tx *postgres.Tx, j *sending, no
 	return err
 }
 
-// claimSQL claims the next due delivery. The claim is an attempt that was interrupted, until its
+// claimSQL claims the next due deliveries. A claim is an attempt that was interrupted, until its
 // result is stored: after a crash the log is right, and the delivery is tried again.
 const claimSQL = `
 WITH due AS (
 	SELECT d.id FROM events.webhook_deliveries d
 	WHERE d.tenant_id = @tenant AND d.webhook_id = @webhook AND d.status = 'PENDING' AND d.next_attempt_at <= @now::timestamptz
-	ORDER BY d.next_attempt_at, d.id LIMIT 1
+	ORDER BY d.next_attempt_at, d.id LIMIT @size
 ), claimed AS (
 	UPDATE events.webhook_deliveries d
 	SET attempts = d.attempts + 1, first_attempt_at = coalesce(d.first_attempt_at, @now::timestamptz), last_attempt_at = @now::timestamptz,
@@ -116,21 +116,18 @@ SELECT c.id, c.webhook_id, coalesce(c.event_id::text, '') AS event_id, c.event_t
        coalesce(o.correlation_id::text, '') AS correlation_id, coalesce(o.payload, '{}') AS payload
 FROM claimed c
 JOIN events.webhooks w ON w.tenant_id = @tenant AND w.id = c.webhook_id
-LEFT JOIN events.outbox o ON o.tenant_id = @tenant AND o.id = c.event_id`
+LEFT JOIN events.outbox o ON o.tenant_id = @tenant AND o.id = c.event_id
+ORDER BY c.id`
 
-// claim returns the next due delivery, or nil if none is due.
-func (j *sending) claim(ctx context.Context, tx *postgres.Tx, now time.Time) (*delivery, error) {
+// claim returns the next due deliveries, none if none is due.
+func (j *sending) claim(ctx context.Context, tx *postgres.Tx, now time.Time) ([]delivery, error) {
 	seconds := make([]int, len(waits))
 	for i, w := range waits {
 		seconds[i] = int(w.Seconds())
 	}
-	d, err := postgres.One[delivery](ctx, tx, claimSQL, postgres.Args{
-		"tenant": j.tenant, "webhook": j.webhook, "now": now, "waits": seconds, "interrupted": interruptedMessage,
+	return postgres.Collect[delivery](ctx, tx, claimSQL, postgres.Args{
+		"tenant": j.tenant, "webhook": j.webhook, "now": now, "waits": seconds, "interrupted": interruptedMessage, "size": j.size,
 	})
-	if postgres.IsNoRows(err) {
-		return nil, nil //nolint:nilnil // nil means that none is due
-	}
-	return &d, err
 }
 
 // storedResult is what a result does to its delivery.
@@ -159,6 +156,18 @@ func storeResult(ctx context.Context, tx *postgres.Tx, tenant, id op.UUID, r *re
 	return err
 }
 
+const releaseClaimSQL = `
+UPDATE events.webhook_deliveries
+SET attempts = attempts - 1, next_attempt_at = @now, outcome = NULL, message = NULL,
+    first_attempt_at = CASE WHEN attempts > 1 THEN first_attempt_at END, last_attempt_at = CASE WHEN attempts > 1 THEN first_attempt_at END
+WHERE tenant_id = @tenant AND id = @id AND status = 'PENDING' AND attempts > 0`
+
+// releaseClaim undoes the claim of a delivery for which no attempt was made.
+func releaseClaim(ctx context.Context, tx *postgres.Tx, tenant, id op.UUID, now time.Time) error {
+	_, err := tx.Exec(ctx, releaseClaimSQL, postgres.Args{"tenant": tenant, "id": id, "now": now})
+	return err
+}
+
 // succeededSQL does not write the webhook again for each of many deliveries.
 const succeededSQL = `
 UPDATE events.webhooks SET failures = 0, failing_since = NULL, paused_until = NULL, last_success_at = @now WHERE tenant_id = @tenant AND id = @id`
@@ -167,6 +176,7 @@ func (w *owned) succeeded(ctx context.Context, tx *postgres.Tx, tenant op.UUID, 
 	if w.Failures == 0 && w.LastSuccessAt != nil && now.Sub(*w.LastSuccessAt) < 10*time.Second {
 		return nil
 	}
+	w.Failures, w.FailingSince, w.PausedUntil, w.LastSuccessAt = 0, nil, nil, &now
 	_, err := tx.Exec(ctx, succeededSQL, postgres.Args{"tenant": tenant, "id": w.id, "now": now})
 	return err
 }
