@@ -13,6 +13,7 @@ import (
 	"parapet/internal/executor"
 	"parapet/internal/fault"
 	"parapet/internal/op"
+	"parapet/internal/postgres"
 	"parapet/internal/uid"
 )
 
@@ -75,7 +76,7 @@ func loadEntryToCreate(_ context.Context, c *executor.Call, in *contract.CreateC
 	}
 	row := entryRow{
 		ID: uid.New(), Title: strings.TrimSpace(in.Title), Summary: in.Summary, Body: in.Body, NodeID: in.NodeID,
-		Classification: in.Classification, OrganisationID: optional(organisation), Status: contract.EntryDraft, OwnerID: &owner,
+		Classification: in.Classification, OrganisationID: postgres.NullIfZero(organisation), Status: contract.EntryDraft, OwnerID: &owner,
 		CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
 	}
 	var err error

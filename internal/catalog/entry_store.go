@@ -17,9 +17,9 @@ import (
 var entryType = authz.NewRecordType(entryNoun, authz.Attributes[entryRow]{
 	Tenant:         authz.TenantColumn[entryRow]("e.tenant_id"),
 	ID:             authz.NewAttribute("e.id", func(r *entryRow) string { return string(r.ID) }),
-	Organisation:   authz.NewAttribute("e.organisation_id", func(r *entryRow) string { return string(value(r.OrganisationID)) }),
+	Organisation:   authz.NewAttribute("e.organisation_id", func(r *entryRow) string { return string(postgres.ValueOrZero(r.OrganisationID)) }),
 	Creator:        authz.NewAttribute("e.created_by", func(r *entryRow) string { return string(r.CreatedBy) }),
-	Owner:          authz.NewAttribute("e.owner_id", func(r *entryRow) string { return string(value(r.OwnerID)) }),
+	Owner:          authz.NewAttribute("e.owner_id", func(r *entryRow) string { return string(postgres.ValueOrZero(r.OwnerID)) }),
 	Classification: authz.NewAttribute("e.classification", func(r *entryRow) string { return r.Classification }),
 })
 
@@ -101,7 +101,7 @@ func (r *entryRow) resource(tenant op.UUID) authz.Resource {
 func (r *entryRow) toSummary() contract.CatalogEntrySummary {
 	return contract.CatalogEntrySummary{
 		ID: r.ID, Title: r.Title, Summary: r.Summary, Status: r.Status, NodeID: r.NodeID, Tags: r.Tags, Classification: r.Classification,
-		OrganisationID: value(r.OrganisationID), Owner: value(r.OwnerID), CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt,
+		OrganisationID: postgres.ValueOrZero(r.OrganisationID), Owner: postgres.ValueOrZero(r.OwnerID), CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt,
 		UpdatedAt: r.UpdatedAt, PublishedAt: r.PublishedAt, ArchivedAt: r.ArchivedAt,
 	}
 }

@@ -50,7 +50,7 @@ func (s *Service) Module() module.Module {
 
 // Operations returns the module's operations, bound to their handlers.
 func (s *Service) Operations() []op.Bound {
-	return slices.Concat(s.taxonomyOperations(), s.entryOperations(), s.shortlistOperations())
+	return slices.Concat(s.taxonomyOperations(), s.entryOperations(), s.shortlistOperations(), s.searchOperations())
 }
 
 // Names returns the names of the module's records. pool connects as parapet_catalog.

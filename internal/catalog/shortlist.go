@@ -109,7 +109,7 @@ func loadShortlistToCreate(_ context.Context, c *executor.Call, in *contract.Cre
 	}
 	row := shortlistRow{
 		ID: uid.New(), Name: strings.TrimSpace(in.Name), Description: in.Description, Status: contract.ShortlistActive,
-		Classification: in.Classification, OrganisationID: optional(organisation),
+		Classification: in.Classification, OrganisationID: postgres.NullIfZero(organisation),
 		CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
 	}
 	resource := row.resource(c.Tenant)

@@ -16,7 +16,7 @@ import (
 var shortlistType = authz.NewRecordType("shortlist", authz.Attributes[shortlistRow]{
 	Tenant:         authz.TenantColumn[shortlistRow]("s.tenant_id"),
 	ID:             authz.NewAttribute("s.id", func(r *shortlistRow) string { return string(r.ID) }),
-	Organisation:   authz.NewAttribute("s.organisation_id", func(r *shortlistRow) string { return string(value(r.OrganisationID)) }),
+	Organisation:   authz.NewAttribute("s.organisation_id", func(r *shortlistRow) string { return string(postgres.ValueOrZero(r.OrganisationID)) }),
 	Creator:        authz.NewAttribute("s.created_by", func(r *shortlistRow) string { return string(r.CreatedBy) }),
 	Classification: authz.NewAttribute("s.classification", func(r *shortlistRow) string { return r.Classification }),
 })
@@ -69,7 +69,7 @@ func (r *shortlistRow) resource(tenant op.UUID) authz.Resource {
 func (r *shortlistRow) toShortlist() *contract.Shortlist {
 	return &contract.Shortlist{
 		ID: r.ID, Name: r.Name, Description: r.Description, Status: r.Status, Classification: r.Classification,
-		OrganisationID: value(r.OrganisationID), CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ArchivedAt: r.ArchivedAt,
+		OrganisationID: postgres.ValueOrZero(r.OrganisationID), CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ArchivedAt: r.ArchivedAt,
 	}
 }
 

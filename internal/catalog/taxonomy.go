@@ -11,6 +11,7 @@ import (
 	"parapet/internal/executor"
 	"parapet/internal/fault"
 	"parapet/internal/op"
+	"parapet/internal/postgres"
 	"parapet/internal/uid"
 )
 
@@ -50,7 +51,7 @@ func createTaxonomyNode(ctx context.Context, c *executor.Call, in *contract.Crea
 		return nil, err
 	}
 	row := nodeRow{
-		ID: uid.New(), ParentID: optional(in.ParentID), Name: strings.TrimSpace(in.Name), Description: in.Description,
+		ID: uid.New(), ParentID: postgres.NullIfZero(in.ParentID), Name: strings.TrimSpace(in.Name), Description: in.Description,
 		CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
 	}
 	above, err := loadParentPath(ctx, c, "parentId", row.ParentID)
@@ -173,7 +174,7 @@ func moveTaxonomyNode(ctx context.Context, c *executor.Call, in *contract.MoveTa
 	}
 	parent := old.ParentID
 	if in.ParentID.Set {
-		parent = optional(in.ParentID.Or(""))
+		parent = postgres.NullIfZero(in.ParentID.Or(""))
 	}
 	row, err := old.moveTo(ctx, c, parent, in.Position)
 	if err != nil {
@@ -203,7 +204,7 @@ func (r *nodeRow) moveTo(ctx context.Context, c *executor.Call, parent *op.UUID,
 		return row, err
 	}
 	others := len(siblings)
-	if value(parent) == value(r.ParentID) {
+	if postgres.ValueOrZero(parent) == postgres.ValueOrZero(r.ParentID) {
 		others--
 	}
 	row.setPlace(above, position, others)
@@ -307,7 +308,7 @@ func moveChildren(ctx context.Context, c *executor.Call, children []nodeRow, tar
 
 func recordMove(c *executor.Call, old, row *nodeRow) {
 	var changed []string
-	if value(row.ParentID) != value(old.ParentID) {
+	if postgres.ValueOrZero(row.ParentID) != postgres.ValueOrZero(old.ParentID) {
 		changed = append(changed, "parentId", "path")
 	}
 	if row.Position != old.Position {

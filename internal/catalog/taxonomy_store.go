@@ -90,7 +90,7 @@ func (r *nodeRow) resource(tenant op.UUID) authz.Resource {
 
 func (r *nodeRow) toNode() *contract.TaxonomyNode {
 	return &contract.TaxonomyNode{
-		ID: r.ID, ParentID: value(r.ParentID), Label: r.Label, Path: r.Path, Depth: r.Depth, Position: r.Position,
+		ID: r.ID, ParentID: postgres.ValueOrZero(r.ParentID), Label: r.Label, Path: r.Path, Depth: r.Depth, Position: r.Position,
 		Name: r.Name, Description: r.Description, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }

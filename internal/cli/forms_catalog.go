@@ -40,6 +40,19 @@ func catalogForms() map[string]form {
 			paths: []string{"catalog delete"}, long: "Delete a catalog entry permanently.\n\n" + entryHelp,
 			example: `  pt catalog delete "Audit log" --yes`,
 		},
+		"search-catalog": {
+			paths: []string{"catalog search"}, args: "query=query",
+			example: `  pt catalog search "postgres cluster"
+  pt catalog search backup --node software --status published`,
+		},
+		"get-catalog-embedding": {
+			paths: []string{"catalog embedding"}, long: "Show the embedding of a catalog entry.\n\n" + entryHelp,
+			example: `  pt catalog embedding "Audit log" --json --jq '.data.vector | length'`,
+		},
+		"set-catalog-embedding": {
+			paths: []string{"catalog set-embedding"}, long: "Store the embedding of a catalog entry, for searches by meaning.\n\n" + entryHelp,
+			example: `  pt catalog set-embedding "Audit log" --vector 0.12,-0.5,0.3`,
+		},
 		"list-shortlists": {
 			paths: []string{"shortlists list"},
 			example: `  pt shortlists list --status ACTIVE

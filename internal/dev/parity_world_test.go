@@ -131,6 +131,7 @@ func newParityWorld(t testing.TB, d *Dev, token, tag string) *parityWorld {
 	}
 	w.ids["archive-catalog-entry entryId"] = entry("Published")
 	w.make(t, fmt.Sprintf("/api/catalog/entries/%s/publish", w.ids["archive-catalog-entry entryId"]), nil)
+	w.ids["search-catalog query"], w.ids["set-catalog-embedding vector"] = "Entry "+tag, []any{0.5, 1.5, -2.0}
 	w.ids["hint"], w.ids["initiative hint"] = tag, "Initiative "+tag
 	w.ids["name"], w.ids["create-project prefix"] = "Another "+tag, "Z"+tag
 	w.ids["import-items items"] = []any{map[string]any{"id": "x-1", "title": "From elsewhere"}}

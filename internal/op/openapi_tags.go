@@ -16,7 +16,7 @@ var tags = []tag{
 	{"agent-runs", "The runs of agents that were assigned to a task, with their outcome and score.", []string{"/api/runs"}},
 	{"api-keys", "API keys of people and of service principals.", []string{"/api/auth/api-keys"}},
 	{"audit", "The audit log, the decision log of the policies, and the events of the tenant.", []string{"/api/audit", "/api/decisions", "/api/explain-decision", "/api/events", "/api/event-types"}},
-	{"catalog-entries", "The entries of the catalog.", []string{"/api/catalog/entries"}},
+	{"catalog-entries", "The entries of the catalog.", []string{"/api/catalog/entries", "/api/catalog/search"}},
 	{"catalog-shortlists", "Curated, ordered lists of catalog entries.", []string{"/api/catalog/shortlists"}},
 	{"catalog-taxonomy", "The tree of nodes that classify the catalog's entries.", []string{"/api/catalog/taxonomy"}},
 	{"comments", "Comments on tasks and issues.", []string{"/api/comments"}},

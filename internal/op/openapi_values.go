@@ -90,6 +90,7 @@ var exampleValues = map[string]any{
 	"PageSummary.path":         "specs/reader-api",
 	"PutPage.path":             "specs/reader-api",
 	"RestorePage.path":         "specs/reader-api",
+	"vector":                   []any{0.25, -0.5, 0.125},
 	"markdown":                 "# Reader API\n\nReads one record at a time.",
 	"sourceCommit":             "0123abc",
 	"permission":               "task.update",

@@ -13,6 +13,7 @@ import (
 	"parapet/internal/fault"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
+	"parapet/internal/searchterms"
 )
 
 // Two titles are similar if they share at least 60 % of their combined trigrams. This
@@ -88,8 +89,8 @@ type similarRow struct {
 // findSimilarTasks returns the open tasks of the project that the caller can read and
 // that have a similar title, most similar first.
 func findSimilarTasks(ctx context.Context, c *executor.Call, title string, project *projectRow) ([]contract.DuplicateCandidate, error) {
-	titleTrigrams := trigrams(searchWords(title))
-	query := newTerms(c.Tenant).similarTitleQuery(title)
+	titleTrigrams := searchterms.Trigrams(searchterms.Words(title))
+	query := searchterms.New(c.Tenant).SimilarTitle(title, similarityNumerator, similarityDenominator)
 	if query == "" {
 		return nil, nil
 	}
@@ -112,7 +113,7 @@ ORDER BY (t.title = `, st.Arg(title), `::text) DESC, t.number DESC LIMIT `, strc
 	}
 	var found []contract.DuplicateCandidate
 	for _, r := range rows {
-		shared, union := countOverlap(titleTrigrams, trigrams(searchWords(r.Title)))
+		shared, union := countOverlap(titleTrigrams, searchterms.Trigrams(searchterms.Words(r.Title)))
 		if shared*similarityDenominator < union*similarityNumerator {
 			continue
 		}
@@ -142,39 +143,4 @@ func countOverlap(a, b []string) (shared, union int) {
 		}
 	}
 	return shared, len(a) + len(b) - shared
-}
-
-// similarTitleQuery returns a tsquery that matches all titles similar to this one and
-// few others; empty for a title without words. A similar title has at least 60 % of
-// these trigrams, so it has at least one of any 40 % of them plus one. The query uses
-// the rarest such set. Titles are indexed with either of two lower-case conversions;
-// see lowerASCII.
-func (t terms) similarTitleQuery(title string) string {
-	var parts []string
-	for _, text := range []string{strings.ToLower(title), lowerASCII(title)} {
-		set := trigrams(splitWords(text))
-		slices.SortStableFunc(set, func(a, b string) int { return cmp.Compare(trigramFrequency(a), trigramFrequency(b)) })
-		needed := (len(set)*similarityNumerator + similarityDenominator - 1) / similarityDenominator
-		for _, trigram := range set[:min(len(set), len(set)-needed+1)] {
-			parts = append(parts, t.term("t", trigram))
-		}
-	}
-	slices.Sort(parts)
-	return strings.Join(slices.Compact(parts), " | ")
-}
-
-// lettersByFrequency lists the space and the letters of English text, most common
-// first. The order affects only the number of rows read, not the result.
-const lettersByFrequency = " etaoinsrhldcumfpgwybvkxjqz"
-
-// trigramFrequency returns a score that is higher the more common the characters of the
-// trigram are.
-func trigramFrequency(trigram string) int {
-	sum := 0
-	for _, r := range trigram {
-		if i := strings.IndexRune(lettersByFrequency, r); i >= 0 {
-			sum += len(lettersByFrequency) - i
-		}
-	}
-	return sum
 }

@@ -9,6 +9,7 @@ import (
 	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
+	"parapet/internal/searchterms"
 )
 
 // listIssues returns a page of the issues that match the policy filter, newest first.
@@ -64,7 +65,7 @@ WHERE i.tenant_id = `, tenant, ` AND `).Filter(f)
 // as its key. It searches one project, or the whole tenant if project is empty.
 // addTaskSearch does the same for tasks.
 func addIssueSearch(st *postgres.Statement, tenantID op.UUID, tenant string, project op.UUID, search string) {
-	query := newTerms(tenantID).query(search)
+	query := searchterms.New(tenantID).Query(search)
 	if query == "" {
 		st.Add(` AND i.title ILIKE `, st.Arg(containsPattern(search)))
 		return
