@@ -88,15 +88,17 @@ func TestGrantPermission_RestoresGrantOfServiceRole(t *testing.T) {
 	r := newFixture(t, fixtureOptions{})
 	r.provision(r.acme)
 	admin := r.login("admin@acme.example")
+	// The keeper of the roles does not hold the permission.
+	_, keeper := r.addPerson("keeper", "role.read", "role.update")
 	role := r.roleID(r.acme.id, "wiki:page:write")
-	revoke := request{token: admin, path: map[string]string{"roleId": string(role), "permission": "wiki:page:write"}}
+	revoke := request{token: keeper, path: map[string]string{"roleId": string(role), "permission": "wiki:page:write"}}
 	must[contract.Role](r, "revoke-permission", revoke)
-	got := must[contract.Role](r, "grant-permission", pathRequest(admin, "roleId", role, fields{"permission": "wiki:page:write"}))
+	got := must[contract.Role](r, "grant-permission", pathRequest(keeper, "roleId", role, fields{"permission": "wiki:page:write"}))
 	if !slices.Equal(got.Permissions, []string{"wiki:page:write"}) {
 		t.Errorf("grant-permission: got permissions %v, want wiki:page:write only", got.Permissions)
 	}
 	// A permission that is registered for one role cannot be granted to another one.
-	r.wantFault("grant-permission", pathRequest(admin, "roleId", r.roleID(r.acme.id, "Member"), fields{"permission": "wiki:page:write"}), fault.CodeForbidden, "wiki:page:write")
+	r.wantFault("grant-permission", pathRequest(keeper, "roleId", r.roleID(r.acme.id, "Member"), fields{"permission": "wiki:page:write"}), fault.CodeForbidden, "wiki:page:write")
 	must[contract.Role](r, "grant-permission", pathRequest(admin, "roleId", role, fields{"permission": "tasks.read"}))
 }
 
