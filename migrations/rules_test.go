@@ -46,7 +46,7 @@ WITH extension_member AS (
 	('parapet_auth',     ARRAY['identity', 'audit', 'events', 'parapet']),
 	('parapet_jobs',     ARRAY['identity', 'audit', 'events', 'river', 'parapet']),
 	('parapet_context',  ARRAY['identity']),
-	('parapet_search',   ARRAY['projects', 'catalog'])
+	('parapet_search',   ARRAY['projects', 'catalog', 'wiki'])
 ), grants AS (
 	SELECT r.name, r.schema, x.grantee, x.privilege_type, x.is_grantable, r.relowner AS owner
 	FROM relation r, aclexplode(r.relacl) x
@@ -243,6 +243,9 @@ var exceptions = []exception{
 	{"index", "catalog.entry_terms_by_term", "every term begins with a part of the tenant's id"},
 	{"policy", "catalog.entry_terms.search_read", searchRead},
 	{"security definer", "catalog.search_entries", searchRead},
+	{"index", "wiki.page_terms_by_term", "every term begins with a part of the tenant's id"},
+	{"policy", "wiki.page_terms.search_read", searchRead},
+	{"security definer", "wiki.search_pages", searchRead},
 	{"ownership", "parapet_search", "owns the search functions and cannot log in"},
 
 	{"tenant column", "audit.entries", chain},

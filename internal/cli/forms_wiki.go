@@ -1,5 +1,10 @@
 package cli
 
+import (
+	"parapet/internal/cli/markdown"
+	"parapet/internal/contract/wiki"
+)
+
 // pagePathHelp is the last paragraph of the help of commands that take the path of a page.
 const pagePathHelp = `A path consists of segments that are separated by slashes, such as specs/reader-api.
 Upper and lower case are different.`
@@ -27,6 +32,23 @@ func wikiForms() map[string]form {
 			paths: []string{"wiki history"}, short: "List the versions of a page",
 			example: `  pt wiki history specs/reader-api
   pt wiki history specs/reader-api --all --json --jq '.data[].version'`,
+		},
+		"search-pages": {
+			paths: []string{"wiki search"}, args: "search=words", short: "Search pages by words, best match first",
+			example: `  pt wiki search "reader cache"
+  pt wiki search retry --prefix specs --json --jq '.data[].path'`,
+		},
+		"diff-page": {
+			paths: []string{"wiki diff"}, short: "Compare two versions of a page",
+			example: `  pt wiki diff specs/reader-api
+  pt wiki diff specs/reader-api --from 2 --to 5`,
+			page: showing(func(d *markdown.Doc, out *wiki.PageDiff) {
+				if out.Diff == "" {
+					d.Line("The texts are equal.")
+					return
+				}
+				d.Quote(out.Diff)
+			}),
 		},
 		"delete-page": {
 			paths: []string{"wiki delete"}, question: "Delete the page %s?",

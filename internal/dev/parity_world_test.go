@@ -153,9 +153,10 @@ func (w *parityWorld) addPages(t testing.TB) {
 	if r := w.d.ask(t, "DELETE", "/api/pages/by-path/"+page+"/gone", w.token, nil); r.Code != 204 {
 		t.Fatalf("DELETE %s/gone: %d %s", page, r.Code, r.Body)
 	}
-	for _, name := range []string{"get-page", "put-page", "delete-page", "list-page-versions"} {
+	for _, name := range []string{"get-page", "put-page", "delete-page", "list-page-versions", "diff-page"} {
 		w.ids[name+" path"] = page
 	}
+	w.ids["search-pages search"] = "page"
 	w.ids["put-page markdown"], w.ids["restore-page path"] = "# A page\n\nChanged", page+"/gone"
 }
 

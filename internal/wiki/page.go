@@ -23,6 +23,8 @@ func pageOperations(m *executor.Module) []op.Bound {
 		executor.Handle(m, contract.DeletePage, loadPageToDelete, deletePage),
 		executor.Handle(m, contract.RestorePage, loadPageToRestore, restorePage),
 		executor.List(m, contract.ListPageVersions, versionColumns, listVersions),
+		executor.Handle(m, contract.DiffPage, loadPageToDiff, diffPage),
+		executor.List(m, contract.SearchPages, pageColumns, searchPages),
 	}
 }
 
