@@ -14,6 +14,7 @@ import (
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/executor"
 	"parapet/internal/fault"
+	"parapet/internal/lessons"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/uid"
@@ -80,7 +81,13 @@ func (s *Service) Execute(ctx context.Context, tenant, id op.UUID) (time.Duratio
 	if err != nil || input == nil {
 		return retryAfter, ignoreNotFound(err)
 	}
-	output, failure := s.Command.Run(ctx, string(id), input)
+	// Not in the transaction of the attempt, because it waits for another server.
+	input.Lessons = s.FindLessons(ctx, tenant, input.Task)
+	text, err := json.Marshal(input)
+	if err != nil {
+		return 0, err
+	}
+	output, failure := s.Command.Run(ctx, string(id), text)
 	if failure != nil {
 		s.Log.WarnContext(ctx, "agent run: command failed", slog.String("run", string(id)), slog.Any("error", failure))
 	}
@@ -106,7 +113,7 @@ func ignoreNotFound(err error) error {
 
 // prepareAttempt starts an attempt if one is due and returns the input of its command;
 // a nil input means that there is nothing to execute.
-func (s *Service) prepareAttempt(ctx context.Context, tenant, id op.UUID) (run Row, input []byte, retryAfter time.Duration, err error) {
+func (s *Service) prepareAttempt(ctx context.Context, tenant, id op.UUID) (run Row, input *runInput, retryAfter time.Duration, err error) {
 	err = s.Executor.RunAsSystem(ctx, tenant, func(ctx context.Context, c *executor.Call) error {
 		var err error
 		input, retryAfter = nil, 0
@@ -150,21 +157,15 @@ type runInput struct {
 	Agent    op.UUID        `json:"agent"`
 	Attempt  int            `json:"attempt"`
 	Task     *contract.Task `json:"task"`
-	Lessons  runLessons     `json:"lessons"`
-}
-
-// runLessons are the wiki's lessons for the task. They are always empty, because the
-// wiki is not queried yet.
-type runLessons struct {
-	Found   bool     `json:"found"`
-	Lessons []string `json:"lessons"`
+	// Lessons are the lessons of the wiki for the task.
+	Lessons lessons.Lessons `json:"lessons"`
 }
 
 // startAttempt starts an attempt and returns the input of its command. It cancels the
 // run and returns nil if the task is in a final status or has another assignee, or if
 // the policies no longer allow the agent to work on it, for example after a loss of
 // clearance.
-func (s *Service) startAttempt(ctx context.Context, c *executor.Call, run *Row) ([]byte, error) {
+func (s *Service) startAttempt(ctx context.Context, c *executor.Call, run *Row) (*runInput, error) {
 	task, err := s.LoadTask(ctx, c, run.TaskID)
 	switch {
 	case err != nil:
@@ -192,9 +193,7 @@ func (s *Service) startAttempt(ctx context.Context, c *executor.Call, run *Row) 
 		return nil, err
 	}
 	recordRun(c, run, "started", contract.EventRunStarted)
-	return json.Marshal(runInput{
-		RunID: run.ID, TenantID: c.Tenant, Agent: run.AgentID, Attempt: run.Attempts, Task: task.Public, Lessons: runLessons{Lessons: []string{}},
-	})
+	return &runInput{RunID: run.ID, TenantID: c.Tenant, Agent: run.AgentID, Attempt: run.Attempts, Task: task.Public}, nil
 }
 
 // runDenialReason returns the error code of a run that the policies did not allow to

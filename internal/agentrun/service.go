@@ -16,6 +16,7 @@ import (
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/executor"
+	"parapet/internal/lessons"
 	"parapet/internal/op"
 )
 
@@ -55,6 +56,8 @@ type Deps struct {
 	LoadTask func(ctx context.Context, c *executor.Call, id op.UUID) (*Task, error)
 	// LoadCandidate reads a user as policy input.
 	LoadCandidate func(ctx context.Context, c *executor.Call, idOrEmail string) (authz.Candidate, error)
+	// FindLessons returns the lessons of the wiki for a task. It does not fail.
+	FindLessons func(ctx context.Context, tenant op.UUID, task *contract.Task) lessons.Lessons
 	// RedactTasks replaces the tasks in the runs that the caller may not read, in place.
 	RedactTasks func(ctx context.Context, c *executor.Call, runs ...*contract.AgentRunSummary) error
 }

@@ -17,6 +17,7 @@ import (
 	"parapet/internal/delegation"
 	"parapet/internal/executor"
 	"parapet/internal/identity"
+	"parapet/internal/lessons"
 	"parapet/internal/mail"
 	"parapet/internal/module"
 	"parapet/internal/password"
@@ -128,6 +129,7 @@ func buildTracker(ctx context.Context, b *builder, pool *postgres.Pool) (module.
 		Executor: b.newExecutor(contracttracker.Module, pool, delegation.ActiveReader{}), Directory: b.directory, Notifications: b.notifications,
 		Jobs: b.pools.byRole[postgres.RoleJobs], DuplicateCheckDisabled: !b.cfg.DuplicateCheck,
 		Agent: b.newAgentCommand(ctx), Scoring: b.cfg.ScoringTenants, Log: b.log,
+		FindLessons: lessons.New(lessons.Config{BaseURL: b.cfg.WikiURL, Tokens: b.cfg.WikiTokens, Prefix: b.cfg.LessonPrefix, Log: b.log}).Find,
 	}).Module(), nil
 }
 

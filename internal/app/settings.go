@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"parapet/internal/agentcmd"
 	"parapet/internal/audit"
@@ -16,6 +17,7 @@ import (
 	"parapet/internal/mail"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
+	"parapet/internal/wikipath"
 )
 
 // Config holds the values of all settings of a process.
@@ -39,6 +41,10 @@ type Config struct {
 	CheckTTL     time.Duration
 	CheckTTLMax  time.Duration
 	AgentTenants []op.UUID
+	// WikiURL, WikiTokens and LessonPrefix say where agent runs find lessons.
+	WikiURL      string
+	WikiTokens   map[op.UUID]string
+	LessonPrefix string
 	AgentCommand []string
 	AgentEnv     []string
 	AgentTimeout time.Duration
@@ -144,6 +150,13 @@ func ownSettings() []Setting {
 		{Name: "PT_AGENT_TIMEOUT_SECONDS", Default: "900", Doc: "Time limit of one attempt of the agent command. After it, the command and every process that it started are killed.", set: func(c *Config, v string) error {
 			n, err := parseInteger(v, 1, 86400)
 			c.AgentTimeout = time.Duration(n) * time.Second
+			return err
+		}},
+		{Name: "WIKI_ZONE_URL", Doc: "Address of the wiki from which agent runs read lessons, for example `https://parapet.example.org`. Without it and `WIKI_SERVICE_TOKENS`, runs get no lessons.", set: setWikiURL},
+		{Name: "WIKI_SERVICE_TOKENS", Secret: true, Doc: "API keys for the wiki: `<tenant uuid>:<key>` pairs, separated by commas, one for each tenant in `AGENT_EXECUTION_TENANT_ALLOWLIST`.", set: setWikiTokens},
+		{Name: "PT_WIKI_LESSON_PREFIX", Default: "lessons", Doc: "Path in the wiki below which the lessons are: those of a project are below `<path>/<prefix of the project>`.", set: func(c *Config, v string) error {
+			path, err := wikipath.Parse(v)
+			c.LessonPrefix = string(path)
 			return err
 		}},
 		{Name: "RUN_SCORING_TENANT_ALLOWLIST", Doc: "UUIDs, separated by commas, of the tenants whose finished agent runs are scored; `<uuid>:<rate>` sets the sample rate of a tenant. No tenant if not set.", set: setScoring},
@@ -289,6 +302,32 @@ func setPublicURL(c *Config, v string) error {
 		return errors.New("must be an address such as https://parapet.example.org")
 	}
 	c.PublicURL = strings.TrimRight(v, "/")
+	return nil
+}
+
+func setWikiURL(c *Config, v string) error {
+	var address Config
+	if err := setPublicURL(&address, v); err != nil {
+		return err
+	}
+	c.WikiURL = address.PublicURL
+	return nil
+}
+
+// setWikiTokens parses pairs of a tenant and a token. The errors do not repeat a token.
+func setWikiTokens(c *Config, v string) error {
+	c.WikiTokens = map[op.UUID]string{}
+	for i, item := range SplitList(v) {
+		name, token, _ := strings.Cut(item, ":")
+		id, err := op.ParseUUID(name)
+		if err != nil || strings.Count(token, ".") != 2 || strings.ContainsFunc(token, unicode.IsSpace) {
+			return fmt.Errorf("item %d must be <tenant uuid>:<API key>", i+1)
+		}
+		if _, duplicate := c.WikiTokens[id]; duplicate {
+			return fmt.Errorf("duplicate tenant %s", id)
+		}
+		c.WikiTokens[id] = token
+	}
 	return nil
 }
 

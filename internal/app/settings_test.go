@@ -14,6 +14,34 @@ import (
 	"parapet/internal/op"
 )
 
+func TestReadSettings_WikiTokensAreNeverRepeated(t *testing.T) {
+	t.Parallel()
+	const tenant = "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f"
+	read := func(name, value string) (Config, []*SettingError) {
+		return ReadSettings(func(n string) string {
+			if n == name {
+				return value
+			}
+			return ""
+		})
+	}
+	if c, invalid := read("WIKI_SERVICE_TOKENS", tenant+":a.b.c"); len(invalid) > 0 || c.WikiTokens[tenant] != "a.b.c" || c.LessonPrefix != "lessons" {
+		t.Errorf("got %v, %v", c.WikiTokens, invalid)
+	}
+	for name, values := range map[string][]string{
+		"WIKI_SERVICE_TOKENS":   {"sec.re.t", tenant, tenant + ":", tenant + ":secret", "acme:sec.re.t", tenant + ":sec.re.t," + tenant + ":sec.re.t", tenant + ":sec. re.t"},
+		"WIKI_ZONE_URL":         {"wiki", "ftp://wiki.example", "https://user:secret@wiki.example", "https://wiki.example/?secret"},
+		"PT_WIKI_LESSON_PREFIX": {"/lessons", "a//b"},
+	} {
+		for _, value := range values {
+			_, invalid := read(name, value)
+			if len(invalid) != 1 || invalid[0].Name != name || strings.Contains(invalid[0].Problem, "sec") {
+				t.Errorf("%s=%s: got %v, want one error without the secret", name, value, invalid)
+			}
+		}
+	}
+}
+
 func TestReadConfig_DefaultsAndErrors(t *testing.T) {
 	t.Parallel()
 	c, err := ReadConfig(func(string) string { return "" })

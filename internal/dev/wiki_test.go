@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"parapet/internal/app"
+	"parapet/internal/contract/tracker"
+	"parapet/internal/lessons"
+	"parapet/internal/op"
 )
 
 // checkWiki verifies how the wiki authenticates: every problem of a credential is a 401, and
@@ -84,9 +87,35 @@ func checkWiki(s *stage) {
 	s.want(400, `"field":"If-Match"`, "DELETE", page, admin, nil, "If-Match", `W/"2"`)
 	s.want(200, "<body>\n<p>x</p>\n</body>", "GET", page+"?format=html", admin, nil)
 	s.want(200, `"html":"<p>x</p>`, "GET", page+"?format=html", admin, nil, "Accept", "application/json")
+	checkLessons(s, admin, sync)
 	r := s.ask(s.t, "GET", page, admin, nil)
 	if tag := r.Header().Get("ETag"); tag != `"2"` {
 		s.t.Errorf("ETag: got %q, want the version", tag)
+	}
+}
+
+// checkLessons reads the lessons of an agent run from the real wiki.
+func checkLessons(s *stage, admin, key string) {
+	wiki := httptest.NewServer(s.App().Handler())
+	defer wiki.Close()
+	acme := s.tenant("acme").ID
+	for path, classification := range map[string]string{
+		"lessons/MOON/hatch": "UNCLASSIFIED", "lessons/MOON/secret-hatch": "SECRET", "lessons/MARS/hatch": "UNCLASSIFIED", "notes/hatch": "UNCLASSIFIED",
+	} {
+		s.want(200, "created", "PUT", "/api/pages/by-path/"+path, admin, body{"markdown": "# Hatches\n\nOil them.", "classification": classification})
+	}
+	task := &tracker.Task{}
+	task.Key, task.Title = "MOON-7", "Close the hatch"
+	find := func(key string) lessons.Lessons {
+		return lessons.New(lessons.Config{BaseURL: wiki.URL, Tokens: map[op.UUID]string{acme: key}, Prefix: "lessons", Log: slog.New(slog.DiscardHandler)}).Find(s.t.Context(), acme, task)
+	}
+	if got := find(key); !got.Found || len(got.Lessons) != 1 || got.Lessons[0].Path != "lessons/MOON/hatch" || got.Lessons[0].Markdown != "# Hatches\n\nOil them." {
+		s.t.Errorf("lessons: got %+v, want the page that the key may read", got)
+	}
+	for name, wrong := range map[string]string{"session": admin, "forged key": key + "x", "key of another tenant": s.key(s.loginAs("admin@globex.example"))} {
+		if got := find(wrong); got.Found || len(got.Lessons) > 0 {
+			s.t.Errorf("%s: got %+v, want no lessons", name, got)
+		}
 	}
 }
 

@@ -23,13 +23,16 @@
 package tracker
 
 import (
+	"context"
 	"log/slog"
 	"slices"
 
 	"parapet/internal/agentrun"
 	"parapet/internal/contract/identity"
+	contract "parapet/internal/contract/tracker"
 	"parapet/internal/delegation"
 	"parapet/internal/executor"
+	"parapet/internal/lessons"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -50,6 +53,8 @@ type Deps struct {
 	Jobs *postgres.Pool
 	// Agent executes agent runs. If it is nil, runs stay queued.
 	Agent agentrun.Command
+	// FindLessons returns the lessons of the wiki for a task. If it is nil, there are none.
+	FindLessons func(ctx context.Context, tenant op.UUID, task *contract.Task) lessons.Lessons
 	// Scoring is the share of finished agent runs to score, from 0 to 1, by tenant. Runs
 	// of other tenants are not scored.
 	Scoring map[op.UUID]float64
@@ -79,8 +84,11 @@ func New(d Deps) *Service {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	if d.FindLessons == nil {
+		d.FindLessons = lessons.New(lessons.Config{Log: s.log}).Find
+	}
 	s.runs = agentrun.New(agentrun.Deps{
-		Executor: d.Executor, Command: d.Agent, Scoring: d.Scoring, Log: s.log,
+		Executor: d.Executor, Command: d.Agent, Scoring: d.Scoring, Log: s.log, FindLessons: d.FindLessons,
 		LoadTask: loadRunTask, LoadCandidate: s.loadCandidate, RedactTasks: redactRunTasks,
 	})
 	s.delegations = delegation.New(delegation.Deps{
