@@ -42,7 +42,7 @@ const (
 	maxWords      = 8
 	minWordLength = 4
 	// apiKeyType is the type in the header of an API key.
-	apiKeyType = "pt-api-key+jwt"
+	apiKeyType = "pt-api-key+jwt" //nolint:gosec // the type of a token, not a token
 )
 
 // Lessons are the lessons for a task. The JSON is part of the input of the agent command.
