@@ -163,6 +163,10 @@ func TestRun_ReportsEachProblemOfTheDatabase(t *testing.T) {
 	const lastMigration = `schema = 'projects' AND version = (SELECT max(version) FROM parapet.migrations WHERE schema = 'projects')`
 	tampered := []string{`ALTER TABLE audit.entries DISABLE TRIGGER ALL`, `UPDATE audit.entries SET resource_id = '2' WHERE seq = 4`}
 	repaired := []string{`UPDATE audit.entries SET resource_id = '1' WHERE seq = 4`, `ALTER TABLE audit.entries ENABLE TRIGGER ALL`}
+	allLogins := []string{
+		"database login parapet_auth: ", "database login parapet_identity: ", "database login parapet_tracker: ",
+		"database login parapet_catalog: ", "database login parapet_wiki: ", "database login parapet_jobs: ",
+	}
 	for _, c := range []struct {
 		name          string
 		breakIt, mend []string
@@ -177,9 +181,9 @@ func TestRun_ReportsEachProblemOfTheDatabase(t *testing.T) {
 		{name: "no problem with --full", full: true},
 		{name: "no problem with passwords", passwords: true},
 		{name: "wrong secret of the roles", passwords: true, settings: map[string]string{"PT_DB_ROLE_SECRET": "other"},
-			want: []string{"database login parapet_auth: ", "database login parapet_identity: ", "database login parapet_tracker: ", "database login parapet_jobs: "}},
+			want: allLogins},
 		{name: "unknown database", settings: map[string]string{"DATABASE_URL": i.server.URL("other", postgres.RoleApp)},
-			want: []string{"database login parapet_auth: ", "database login parapet_identity: ", "database login parapet_tracker: ", "database login parapet_jobs: "}},
+			want: allLogins},
 		{name: "no server", settings: map[string]string{"DATABASE_URL": "postgres://x:" + urlPassword + "@127.0.0.1:1/parapet"},
 			want: []string{"database login: the database cannot be reached: "}},
 		{name: "missing login role", breakIt: []string{`ALTER ROLE parapet_tracker RENAME TO hidden`}, mend: []string{`ALTER ROLE hidden RENAME TO parapet_tracker`},
@@ -210,7 +214,7 @@ func TestRun_ReportsEachProblemOfTheDatabase(t *testing.T) {
 			mend: []string{`UPDATE parapet.migrations SET sha256 = substr(sha256, 2) WHERE schema = 'parapet'`}, skipsAuditLog: true,
 			want: []string{"migrations: migrate: parapet/0001_bootstrap.sql was applied with checksum"}},
 		{name: "different clocks", clockIsAhead: time.Hour, want: []string{"clocks: the clocks of this machine and of the database differ by "}},
-		{name: "too many connections", settings: map[string]string{"PT_POOL_CONNS": "1000"}, want: []string{"database connections: one process needs up to 4006 connections"}},
+		{name: "too many connections", settings: map[string]string{"PT_POOL_CONNS": "1000"}, want: []string{"database connections: one process needs up to 6006 connections"}},
 		{name: "changed audit entry", breakIt: tampered, mend: repaired, want: []string{"audit log: 1 problems, the first: chain " + string(i.tenant) + ", entry 4"}},
 		{name: "changed audit entry with --full", breakIt: tampered, mend: repaired, full: true, want: []string{"audit log: 1 problems, the first: chain " + string(i.tenant) + ", entry 4"}},
 	} {
