@@ -209,8 +209,10 @@ func canSendMore(changed []string, enabled bool) bool {
 }
 
 func deleteWebhook(ctx context.Context, c *executor.Call, _ *contract.WebhookIn, row webhookRow) (*op.None, error) {
-	if _, err := c.DB.Exec(ctx, deleteWebhookSQL, postgres.Args{"tenant": c.Tenant, "id": row.ID}); err != nil {
-		return nil, err
+	for _, sql := range []string{deleteDeliveriesSQL, deleteWebhookSQL} {
+		if _, err := c.DB.Exec(ctx, sql, postgres.Args{"tenant": c.Tenant, "id": row.ID}); err != nil {
+			return nil, err
+		}
 	}
 	record(c, &row.Webhook, contract.ActionWebhookDeleted, contract.EventWebhookDeleted, nil, nil)
 	return &op.None{}, nil

@@ -86,7 +86,10 @@ func updateWebhookRow(ctx context.Context, q postgres.Querier, tenant op.UUID, w
 	return err
 }
 
-const deleteWebhookSQL = `DELETE FROM events.webhooks WHERE tenant_id = @tenant AND id = @id`
+const (
+	deleteDeliveriesSQL = `DELETE FROM events.webhook_deliveries WHERE tenant_id = @tenant AND webhook_id = @id`
+	deleteWebhookSQL    = `DELETE FROM events.webhooks WHERE tenant_id = @tenant AND id = @id`
+)
 
 // rotateSecretSQL keeps the present secret until the given time. The previous one before it
 // ends immediately.

@@ -64,7 +64,7 @@ CREATE TABLE events.webhook_deliveries (
     duration_ms      integer,
     PRIMARY KEY (tenant_id, id),
     CONSTRAINT webhook_deliveries_once UNIQUE (tenant_id, webhook_id, event_id),
-    CONSTRAINT webhook_deliveries_webhook FOREIGN KEY (tenant_id, webhook_id) REFERENCES events.webhooks (tenant_id, id) ON DELETE CASCADE,
+    CONSTRAINT webhook_deliveries_webhook FOREIGN KEY (tenant_id, webhook_id) REFERENCES events.webhooks (tenant_id, id),
     CONSTRAINT webhook_deliveries_pending CHECK ((status = 'PENDING') = (next_attempt_at IS NOT NULL) AND (status = 'PENDING') = (finished_at IS NULL))
 ) WITH (autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX webhook_deliveries_due ON events.webhook_deliveries (tenant_id, webhook_id, next_attempt_at, id) WHERE status = 'PENDING';
