@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
@@ -85,6 +86,7 @@ SELECT @tenant, @model, h.band - 1, h.hash, @entry FROM unnest(@hashes::int[]) W
 // setEmbedding stores an embedding and its hashes. The event of the change has no field for the
 // embedding, so it names the changed field only.
 func setEmbedding(ctx context.Context, c *executor.Call, in *contract.SetCatalogEmbeddingIn, row entryRow) (*contract.EntryEmbedding, error) {
+	in.Model = cmp.Or(in.Model, contract.DefaultModel)
 	vector, err := toVector(in.Vector)
 	if err != nil {
 		return nil, err

@@ -178,6 +178,11 @@ func (s *fieldServer) createFixtures(t testing.TB) {
 		return s.make("/api/catalog/entries", map[string]any{"title": unique("Entry %d"), "nodeId": w.ids["nodeId"]})["id"]
 	}
 	set([]string{"publish-catalog-entry", "delete-catalog-entry"}, one("entryId", entry))
+	set([]string{"get-catalog-embedding"}, one("entryId", func() any {
+		id := entry()
+		s.ask(s.tb, "PUT", fmt.Sprintf("/api/catalog/entries/%s/embedding", id), w.token, []byte(`{"vector":[0.5,1.5,-2]}`))
+		return id
+	}))
 	set([]string{"archive-catalog-entry"}, one("entryId", func() any {
 		id := entry()
 		s.make(fmt.Sprintf("/api/catalog/entries/%s/publish", id), nil)
