@@ -176,7 +176,7 @@ func ownSettings() []Setting {
 			c.Drain = time.Duration(n) * time.Second
 			return err
 		}},
-		{Name: "PT_POOL_CONNS", Default: "14", Doc: "Largest number of database connections of each login role of this process.", set: numberSetting(func(c *Config) *int { return &c.PoolConns }, 1, 1000)},
+		{Name: "PT_POOL_CONNS", Default: "16", Doc: "Largest number of database connections of each login role of this process.", set: numberSetting(func(c *Config) *int { return &c.PoolConns }, 1, 1000)},
 		{Name: "PT_TENANT_CONNS", Default: "0", Doc: "How many connections of a pool one tenant can use at a time. One of them is reserved for its reads. 0 means a quarter of `PT_POOL_CONNS`, at least 2.", set: numberSetting(func(c *Config) *int { return &c.TenantConns }, 0, 1000)},
 		{Name: "PT_TENANT_QUEUE", Default: "256", Doc: "How many reads of one tenant, and how many writes, may wait for a connection. A request waits for at most two seconds. A request that finds the queue full gets 503 immediately.", set: numberSetting(func(c *Config) *int { return &c.TenantQueue }, 1, 100000)},
 		{Name: "PT_LOCK_TIMEOUT_MS", Default: "2000", Doc: "How long a write waits for a record that another write has locked, in milliseconds. Then it gets 503 with Retry-After.", set: func(c *Config, v string) error {
